@@ -1,0 +1,375 @@
+# distutils: language = c++
+"""Depth-first branch and bound over stages: the exact search of one outer choice (docs/algorithm.md)."""
+
+import numpy as np
+
+from libc.math cimport INFINITY
+from libcpp.algorithm cimport sort
+from libcpp.vector cimport vector
+from poseidon.search._stage_graph cimport StageGraph
+from poseidon.search._sweep cimport LANES, Prefix, Tips, sweep, sweep_scratch_size
+from poseidon.search._tables cimport CompletionTables
+
+
+cdef bint more_promising(const Candidate& one, const Candidate& other) noexcept nogil:
+    # The declared order of candidates: bound, then kind, then layers.
+    if one.bound != other.bound:
+        return one.bound < other.bound
+    if one.kind != other.kind:
+        return one.kind < other.kind
+    return one.layers < other.layers
+
+
+cdef class BranchAndBound:
+    """Searches one problem of the warm-up family for a plan faster than `best_ms`.
+
+    `run` may be called again and again; between calls the search can be inspected, given a better incumbent, or dropped.
+    """
+
+    def __cinit__(self, arrays, CompletionTables tables, double best_ms, double tolerance, *of_subclass):
+        cdef int stage
+        self.graph = tables.graph
+        self.tables = tables
+        self.best_ms = best_ms
+        self.tolerance = tolerance
+        self.floor_ms = INFINITY
+        self.num_stages = arrays.num_stages
+        self.num_layers = arrays.num_layers
+        self.num_micro_batches = arrays.num_micro_batches
+        self.num_kinds = len(arrays.problem.kinds)
+        self.least = arrays.least_layers
+        self.is_gpipe = arrays.is_gpipe
+        self.forward = arrays.forward
+        self.backward = arrays.backward
+        self.all_reduce = arrays.all_reduce
+        self.cost = arrays.cost
+        self.beta = arrays.beta
+        self.max_layers = arrays.max_layers
+        self.row_of_layer = arrays.row_of_layer
+        self.warmup = arrays.warmup
+        self.intra_node = arrays.intra_node
+        self.inter_node = arrays.inter_node
+        self.storage.resize(5 * self.num_stages, 0.0)
+        self.scratch.resize(sweep_scratch_size(self.num_stages, self.num_micro_batches))
+        self.prefix.num_stages = self.num_stages
+        self.prefix.num_micro_batches = self.num_micro_batches
+        self.prefix.warmup = &self.warmup[0]
+        self.prefix.forward = self.storage.data()
+        self.prefix.backward = self.prefix.forward + self.num_stages
+        self.prefix.all_reduce = self.prefix.backward + self.num_stages
+        self.prefix.send_forward = self.prefix.all_reduce + self.num_stages
+        self.prefix.send_backward = self.prefix.send_forward + self.num_stages
+        self.candidates.resize(self.num_stages)
+        self.cursor.resize(self.num_stages, 0)
+        for stage in range(self.num_stages + 1):
+            self.group.push_back(0)
+            self.kind.push_back(0)
+            self.layers.push_back(0)
+            self.placed.push_back(0)
+            self.round_trip.push_back(0.0)
+            self.bottleneck.push_back(0.0)
+            self.slowest_forward.push_back(0.0)
+            self.slowest_backward.push_back(0.0)
+            self.bound.push_back(0.0)
+        self.depth = -1
+        self.is_open = True
+
+    def run(self, long long most_search_nodes):
+        """Goes on for at most so many search nodes; True when the search is complete."""
+        cdef long long last = self.num_search_nodes + most_search_nodes
+        cdef bint done = False
+        if self.is_open and self.depth < 0:
+            self.restart()
+        with nogil:
+            while self.num_search_nodes < last and not done:
+                done = self._step()
+        self.is_open = not done
+        return done
+
+    def try_minimisers(self):
+        """Times the plan that each table calls best: good first incumbents."""
+        cdef int threshold
+        with nogil:
+            for threshold in range(self.tables.num_thresholds):
+                self._follow(threshold)
+        self.restart()
+
+    def restart(self):
+        """Back to the root, with the incumbent kept."""
+        self.depth = 0
+        self._expand(0)
+
+    def set_incumbent(self, double best_ms):
+        """Another search found a plan of this time: only faster ones are of interest from now on."""
+        if best_ms < self.best_ms:
+            self.best_ms = best_ms
+            self.improved = False
+
+    @property
+    def bound_ms(self):
+        """No plan of this problem is faster: the least of the incumbent, what was pruned and what is still open."""
+        cdef double least = min(self.best_ms, self.floor_ms)
+        cdef int stage
+        if self.is_open and self.depth < 0:
+            return float(np.min(self.tables.root_bounds, initial=least))
+        if self.depth >= 0:
+            for stage in range(self.depth + 1):
+                if self.cursor[stage] < self.candidates[stage].size():
+                    least = min(least, self.candidates[stage][self.cursor[stage]].bound)
+        return least
+
+    @property
+    def best_plan(self):
+        """Kinds (int32, N) and layers (int32, N x V) of the incumbent's stages; None when it is not this search's own."""
+        if not self.improved:
+            return None
+        layers = np.array(self.best_layers, dtype=np.int32)
+        return np.array(self.best_kinds, dtype=np.int32), layers.reshape(self.num_stages, -1)
+
+    cdef bint _step(self) noexcept nogil:
+        # Takes the next candidate of the deepest stage; True when none is left anywhere.
+        cdef int stage = self.depth
+        cdef Candidate candidate
+        if stage < 0:
+            return True
+        if self.cursor[stage] >= self.candidates[stage].size():
+            self.depth -= 1
+            return self.depth < 0
+        candidate = self.candidates[stage][self.cursor[stage]]
+        if candidate.bound >= self.best_ms * (1.0 - self.tolerance):
+            self.floor_ms = min(self.floor_ms, candidate.bound)
+            self.num_pruned_by_incumbent += self.candidates[stage].size() - self.cursor[stage]
+            self.cursor[stage] = self.candidates[stage].size()
+            return False
+        self.cursor[stage] += 1
+        self.num_search_nodes += 1
+        self._push(stage, &candidate)
+        self.depth = stage + 1
+        self._expand(stage + 1)
+        return False
+
+    cdef void _push(self, int stage, const Candidate* candidate) noexcept nogil:
+        # Fixes stage `stage`.
+        cdef int kind = candidate.kind
+        cdef int row = self.row_of_layer[self.placed[stage]]
+        cdef int previous
+        cdef bint same_node
+        cdef double slowest
+        self.prefix.forward[stage] = self.forward[kind, stage, row, candidate.layers]
+        self.prefix.backward[stage] = self.backward[kind, stage, row, candidate.layers]
+        self.prefix.all_reduce[stage] = self.all_reduce[kind, stage, row, candidate.layers]
+        if stage > 0:
+            previous = self.kind[stage - 1]
+            same_node = self.graph.same_node(self.group[stage], previous, kind)
+            self.prefix.send_forward[stage - 1] = self.intra_node[previous, kind] if same_node else self.inter_node[previous, kind]
+            self.prefix.send_backward[stage - 1] = self.intra_node[kind, previous] if same_node else self.inter_node[kind, previous]
+        slowest = self.beta[kind, stage, row, candidate.layers]
+        self.bottleneck[stage + 1] = max(self.bottleneck[stage], slowest)
+        slowest = self.prefix.forward[stage]
+        self.slowest_forward[stage + 1] = max(self.slowest_forward[stage], slowest)
+        slowest = self.prefix.backward[stage]
+        self.slowest_backward[stage + 1] = max(self.slowest_backward[stage], slowest)
+        self.kind[stage] = kind
+        self.layers[stage] = candidate.layers
+        self.placed[stage + 1] = self.placed[stage] + candidate.layers
+        self.group[stage + 1] = candidate.group
+        self.round_trip[stage + 1] = candidate.round_trip
+        self.bound[stage + 1] = candidate.bound
+
+    cdef double _work_left(self, int stage, int kind, int layers, double bottleneck) noexcept nogil:
+        # What the first stage + 1 stages have to do after the first round trip: their largest beta, but in GPipe the slowest forward and the
+        # slowest backward may lie on different stages.
+        cdef int row
+        cdef double forward, backward
+        if not self.is_gpipe:
+            return bottleneck
+        row = self.row_of_layer[self.placed[stage]]
+        forward = self.forward[kind, stage, row, layers]
+        backward = self.backward[kind, stage, row, layers]
+        forward = max(self.slowest_forward[stage], forward)
+        backward = max(self.slowest_backward[stage], backward)
+        return (self.num_micro_batches - 1) * (forward + backward)
+
+    cdef void _expand(self, int stage) noexcept nogil:
+        # Fills candidates[stage], best first.
+        if stage >= self.num_stages:
+            self.depth = self.num_stages - 1
+            return
+        self.candidates[stage].clear()
+        self.cursor[stage] = 0
+        self._collect(stage)
+        if stage == self.num_stages - 1:
+            self._finish(stage)
+        else:
+            self._time_survivors(stage)
+
+    cdef void _collect(self, int stage) noexcept nogil:
+        # Candidates for stage `stage` that the completion tables cannot exclude.
+        cdef int group = self.group[stage]
+        cdef int placed = self.placed[stage]
+        cdef int row = self.row_of_layer[placed]
+        cdef int column = placed if self.max_layers.shape[2] > 1 else 0
+        cdef int kind, layers, after, threshold, most, loosest
+        cdef double cutoff = self.best_ms * (1.0 - self.tolerance)
+        cdef double round_trip, bottleneck, work_left, bound, boundary
+        cdef const double* rest
+        cdef Candidate candidate
+        self.survivors.clear()
+        for kind in range(self.num_kinds):
+            after = self.graph.target[group * self.num_kinds + kind]
+            if after < 0:
+                continue
+            boundary = 0.0 if stage == 0 else self.graph.boundary(group, self.kind[stage - 1], kind)
+            if boundary == INFINITY:
+                continue
+            most = min(self.max_layers[kind, stage, column], self.num_layers - placed)
+            for layers in range(self.least, most + 1):
+                rest = self.tables.completion(after, kind, placed + layers)
+                if rest == NULL:
+                    continue
+                round_trip = self.round_trip[stage] + boundary + self.cost[kind, stage, row, layers]
+                bottleneck = self.beta[kind, stage, row, layers]
+                bottleneck = max(self.bottleneck[stage], bottleneck)
+                work_left = self._work_left(stage, kind, layers, bottleneck)
+                candidate.bound = INFINITY
+                loosest = -1
+                for threshold in range(self.tables.num_thresholds):
+                    if self.tables.high[threshold] < bottleneck:
+                        continue
+                    bound = round_trip + rest[threshold] + max(work_left, self.tables.low[threshold])
+                    candidate.bound = min(candidate.bound, bound)
+                    if bound < cutoff:
+                        loosest = threshold
+                if loosest < 0:
+                    self.num_pruned_by_table += 1
+                    self.floor_ms = min(self.floor_ms, candidate.bound)
+                    continue
+                candidate.round_trip = round_trip
+                candidate.delay = rest[loosest]
+                candidate.kind = kind
+                candidate.layers = layers
+                candidate.group = after
+                self.survivors.push_back(candidate)
+
+    cdef void _fill_tip(self, Tips* tips, int lane, int stage, const Candidate* candidate) noexcept nogil:
+        cdef int kind = candidate.kind
+        cdef int row = self.row_of_layer[self.placed[stage]]
+        cdef int previous
+        cdef bint same_node
+        tips.forward[lane] = self.forward[kind, stage, row, candidate.layers]
+        tips.backward[lane] = self.backward[kind, stage, row, candidate.layers]
+        tips.all_reduce[lane] = self.all_reduce[kind, stage, row, candidate.layers]
+        tips.delay[lane] = candidate.delay
+        if stage > 0:
+            previous = self.kind[stage - 1]
+            same_node = self.graph.same_node(self.group[stage], previous, kind)
+            tips.send_forward[lane] = self.intra_node[previous, kind] if same_node else self.inter_node[previous, kind]
+            tips.send_backward[lane] = self.intra_node[kind, previous] if same_node else self.inter_node[kind, previous]
+
+    cdef void _sort_survivors(self) noexcept nogil:
+        sort(self.survivors.begin(), self.survivors.end(), &more_promising)
+
+    cdef void _time_survivors(self, int stage) noexcept nogil:
+        # Tightens the bounds with the prefix DAG, LANES candidates at a time.
+        cdef Tips tips
+        cdef double result[LANES]
+        cdef size_t first, index
+        cdef int lane
+        cdef Candidate candidate
+        cdef double cutoff = self.best_ms * (1.0 - self.tolerance)
+        self._sort_survivors()
+        first = 0
+        while first < self.survivors.size():
+            for lane in range(LANES):
+                index = min(first + lane, self.survivors.size() - 1)
+                self._fill_tip(&tips, lane, stage, &self.survivors[index])
+            sweep(&self.prefix, stage + 1, &tips, self.scratch.data(), result)
+            for lane in range(LANES):
+                index = first + lane
+                if index >= self.survivors.size():
+                    break
+                candidate = self.survivors[index]
+                if max(candidate.bound, result[lane]) < self.bound[stage] * (1.0 - 1e-9):
+                    self.num_bound_alarms += 1
+                candidate.bound = max(candidate.bound, result[lane])
+                if candidate.bound >= cutoff:
+                    self.num_pruned_by_prefix += 1
+                    self.floor_ms = min(self.floor_ms, candidate.bound)
+                    continue
+                self.candidates[stage].push_back(candidate)
+            first += LANES
+        sort(self.candidates[stage].begin(), self.candidates[stage].end(), &more_promising)
+
+    cdef void _finish(self, int stage) noexcept nogil:
+        # The survivors complete the pipeline: times them exactly.
+        cdef Tips tips
+        cdef double result[LANES]
+        cdef size_t first, index
+        cdef int lane
+        self._sort_survivors()
+        first = 0
+        while first < self.survivors.size():
+            for lane in range(LANES):
+                index = min(first + lane, self.survivors.size() - 1)
+                self._fill_tip(&tips, lane, stage, &self.survivors[index])
+                tips.delay[lane] = 0.0
+            sweep(&self.prefix, stage + 1, &tips, self.scratch.data(), result)
+            for lane in range(LANES):
+                index = first + lane
+                if index >= self.survivors.size():
+                    break
+                self.num_simulations += 1
+                if result[lane] < self.best_ms:
+                    self._keep(stage, &self.survivors[index], result[lane])
+            first += LANES
+
+    cdef void _keep(self, int stage, const Candidate* candidate, double time_ms) noexcept nogil:
+        cdef int i
+        self._remember_prefix(stage, candidate, time_ms)
+        self.best_layers.resize(self.num_stages)
+        for i in range(stage):
+            self.best_layers[i] = self.layers[i]
+        self.best_layers[stage] = candidate.layers
+
+    cdef void _remember_prefix(self, int stage, const Candidate* candidate, double time_ms) noexcept nogil:
+        cdef int i
+        self.best_ms = time_ms
+        self.improved = True
+        self.best_kinds.resize(self.num_stages)
+        for i in range(stage):
+            self.best_kinds[i] = self.kind[i]
+        self.best_kinds[stage] = candidate.kind
+
+    cdef void _follow(self, int threshold) noexcept nogil:
+        # Walks from the root along one table's minimisers and times the plan at the end.
+        cdef int stage, index
+        cdef double least, value
+        cdef size_t chosen
+        cdef const double* rest
+        cdef double best_ms = self.best_ms
+        cdef Candidate candidate
+        for stage in range(self.num_stages):
+            self.best_ms = INFINITY
+            self._collect(stage)
+            self.best_ms = best_ms
+            if self.survivors.size() == 0:
+                return
+            if stage == self.num_stages - 1:
+                self._finish(stage)
+                return
+            least = INFINITY
+            chosen = self.survivors.size()
+            for index in range(<int>self.survivors.size()):
+                candidate = self.survivors[index]
+                value = self.beta[candidate.kind, stage, self.row_of_layer[self.placed[stage]], candidate.layers]
+                if value > self.tables.high[threshold]:
+                    continue
+                rest = self.tables.completion(candidate.group, candidate.kind, self.placed[stage] + candidate.layers)
+                value = candidate.round_trip + rest[threshold]
+                if value < least:
+                    least = value
+                    chosen = index
+            if chosen == self.survivors.size():
+                return
+            candidate = self.survivors[chosen]
+            self._push(stage, &candidate)

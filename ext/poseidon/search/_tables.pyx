@@ -1,0 +1,180 @@
+# distutils: language = c++
+"""Completion tables of the exact search, by dynamic programming from the last stage."""
+
+import numpy as np
+
+from libc.math cimport INFINITY
+from libc.stdlib cimport calloc, free, malloc
+from poseidon.search._stage_graph cimport StageGraph
+
+
+def most_layers_after(StageGraph graph, const int[:, ::1] limits, int least):
+    """Most layers that the stages after each group can hold, int32 a group; -1 where no whole pipeline can follow.
+
+    `limits` (K x N) are the most layers of each kind at each place, `least` the fewest a stage may hold.
+    """
+    cdef int[::1] most = np.full(graph.num_groups, -1, dtype=np.int32)
+    cdef int group, kind, stage, after
+    with nogil:
+        for group in range(graph.num_groups - 1, -1, -1):
+            if graph.final[group]:
+                most[group] = 0
+                continue
+            stage = graph.stage[group]
+            for kind in range(graph.num_kinds):
+                after = graph.target[group * graph.num_kinds + kind]
+                if after >= 0 and most[after] >= 0 and limits[kind, stage] >= least:
+                    most[group] = max(most[group], most[after] + limits[kind, stage])
+    return np.asarray(most)
+
+
+def most_layers_before(StageGraph graph, const int[:, ::1] limits, int least):
+    """Most layers that the stages up to each group can hold, int32 a group; -1 where it cannot be reached."""
+    cdef int[::1] most = np.full(graph.num_groups, -1, dtype=np.int32)
+    cdef int group, kind, stage, after
+    most[0] = 0
+    with nogil:
+        for group in range(graph.num_groups):
+            if most[group] < 0:
+                continue
+            stage = graph.stage[group]
+            for kind in range(graph.num_kinds):
+                after = graph.target[group * graph.num_kinds + kind]
+                if after >= 0 and limits[kind, stage] >= least:
+                    most[after] = max(most[after], most[group] + limits[kind, stage])
+    return np.asarray(most)
+
+
+cdef class CompletionTables:
+    """Completion tables for one problem and J thresholds.
+
+    `first_threshold` (K x N x R x (n + 1), int16) is the first threshold whose limit a stage respects, J where it respects none. Raises MemoryError
+    where more than `most_values` numbers would be needed.
+    """
+
+    def __cinit__(self, StageGraph graph, arrays, low, high, const short[:, :, :, ::1] first_threshold, const int[:, ::1] limits, Py_ssize_t most_values):
+        cdef int group, width, slots
+        cdef int least = arrays.least_layers
+        cdef int[::1] after = most_layers_after(graph, limits, least)
+        cdef int[::1] before = most_layers_before(graph, limits, least)
+        cdef int num_layers = arrays.num_layers
+        self.graph = graph
+        self.low = np.ascontiguousarray(low)
+        self.high = np.ascontiguousarray(high)
+        self.num_thresholds = self.high.shape[0]
+        self.offset = <Py_ssize_t*>malloc(graph.num_groups * sizeof(Py_ssize_t))
+        self.lowest = <int*>malloc(graph.num_groups * sizeof(int))
+        self.highest = <int*>malloc(graph.num_groups * sizeof(int))
+        if self.offset == NULL or self.lowest == NULL or self.highest == NULL:
+            raise MemoryError
+        self.num_values = 0
+        for group in range(graph.num_groups):
+            self.offset[group] = self.num_values
+            self.lowest[group], self.highest[group] = 0, -1
+            if after[group] < 0 or before[group] < 0:
+                continue
+            self.lowest[group] = max(num_layers - after[group], least * graph.stage[group])
+            self.highest[group] = min(before[group], num_layers - least * (graph.num_stages - graph.stage[group]))
+            width = max(self.highest[group] - self.lowest[group] + 1, 0)
+            slots = graph.num_slots[group]
+            self.num_values += <Py_ssize_t>width * slots * self.num_thresholds
+        if self.num_values > most_values:
+            raise MemoryError(f"the completion tables need {self.num_values} numbers; accepted: {most_values}")
+        self.values = <double*>malloc(max(self.num_values, 1) * sizeof(double))
+        if self.values == NULL:
+            raise MemoryError
+        self._fill(
+            arrays.cost, arrays.max_layers, arrays.row_of_layer, first_threshold, least, num_layers, arrays.round_trips
+        )
+
+    @property
+    def root_bounds(self):
+        """J bounds (ms) on every whole configuration whose bottleneck lies in each threshold's interval."""
+        cdef const double* root = self.completion(0, 0, 0)
+        bounds = np.full(self.num_thresholds, np.inf)
+        for threshold in range(self.num_thresholds):
+            if root != NULL:
+                bounds[threshold] = self.low[threshold] + root[threshold]
+        return bounds
+
+    def __dealloc__(self):
+        free(self.offset)
+        free(self.lowest)
+        free(self.highest)
+        free(self.values)
+
+    cdef const double* completion(self, int group, int last, int placed) noexcept nogil:
+        # The J values of a state, or NULL where it has no completion.
+        cdef int slot
+        if placed < self.lowest[group] or placed > self.highest[group]:
+            return NULL
+        slot = 0 if group == 0 else self.graph.slot[group * self.graph.num_kinds + last]
+        return self.values + self.offset[group] + (
+            <Py_ssize_t>slot * (self.highest[group] - self.lowest[group] + 1) + placed - self.lowest[group]
+        ) * self.num_thresholds
+
+    cdef int _fill(
+        self,
+        const double[:, :, :, ::1] cost,
+        const int[:, :, ::1] max_layers,
+        const int[::1] row_of_layer,
+        const short[:, :, :, ::1] first_threshold,
+        int least,
+        int num_layers,
+        int round_trips,
+    ) except -1:
+        cdef StageGraph graph = self.graph
+        cdef int num_kinds = graph.num_kinds
+        cdef int J = self.num_thresholds
+        cdef int group, kind, last, stage, after, placed, layers, most, row, threshold, width, column
+        cdef bint by_first_layer = max_layers.shape[2] > 1
+        cdef double stage_cost, boundary
+        cdef double* best
+        cdef double* into
+        cdef const double* rest
+        # best[(kind * (L + 1) + placed) * J + j]: least cost of a next stage of this kind and all after it, the boundary before it left out.
+        cdef double* by_kind = <double*>calloc(<size_t>num_kinds * (num_layers + 1) * J, sizeof(double))
+        if by_kind == NULL:
+            raise MemoryError
+        with nogil:
+            for group in range(graph.num_groups - 1, -1, -1):
+                width = self.highest[group] - self.lowest[group] + 1
+                if width <= 0:
+                    continue
+                stage = graph.stage[group]
+                if graph.final[group]:
+                    for placed in range(width * graph.num_slots[group] * J):
+                        self.values[self.offset[group] + placed] = 0.0
+                    continue
+                for kind in range(num_kinds):
+                    after = graph.target[group * num_kinds + kind]
+                    if after < 0 or self.highest[after] < self.lowest[after]:
+                        continue
+                    for placed in range(self.lowest[group], self.highest[group] + 1):
+                        best = by_kind + (<Py_ssize_t>kind * (num_layers + 1) + placed) * J
+                        for threshold in range(J):
+                            best[threshold] = INFINITY
+                        row = row_of_layer[placed]
+                        column = placed if by_first_layer else 0
+                        most = min(max_layers[kind, stage, column], self.highest[after] - placed)
+                        for layers in range(max(least, self.lowest[after] - placed), most + 1):
+                            rest = self.completion(after, kind, placed + layers)
+                            stage_cost = cost[kind, stage, row, layers]
+                            for threshold in range(first_threshold[kind, stage, row, layers], J):
+                                best[threshold] = min(best[threshold], rest[threshold] + stage_cost)
+                for last in range(num_kinds):
+                    if graph.slot[group * num_kinds + last] < 0:
+                        continue
+                    into = self.values + self.offset[group] + <Py_ssize_t>graph.slot[group * num_kinds + last] * width * J
+                    for placed in range(width * J):
+                        into[placed] = INFINITY
+                    for kind in range(num_kinds):
+                        after = graph.target[group * num_kinds + kind]
+                        if after < 0 or self.highest[after] < self.lowest[after]:
+                            continue
+                        boundary = 0.0 if group == 0 else round_trips * graph.boundary(group, last, kind)
+                        best = by_kind + (<Py_ssize_t>kind * (num_layers + 1) + self.lowest[group]) * J
+                        for placed in range(width * J):
+                            into[placed] = min(into[placed], best[placed] + boundary)
+        free(by_kind)
+        return 0

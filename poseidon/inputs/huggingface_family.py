@@ -1,0 +1,19 @@
+"""What the families of Hugging Face configurations have in common."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from pydantic import ConfigDict
+
+from poseidon.inputs.file_model import FileModel
+
+
+class Family(FileModel):
+    """The keys of a family's config.json that decide shapes."""
+
+    model_config = ConfigDict(extra="ignore")
+
+    def model_fields_of_family(self) -> dict[str, Any]:
+        """The fields of `Model`, without the name; None where `Model` derives the value."""
+        raise NotImplementedError

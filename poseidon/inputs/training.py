@@ -1,0 +1,66 @@
+"""How the model is trained: batch, sequence, precision, and what the search may choose from."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from typing import Annotated, Any, Literal
+
+from pydantic import Field
+
+from poseidon.inputs.fields import Count, Switch
+from poseidon.inputs.file_model import FileModel, Problem, is_count, shown
+
+ScheduleName = Literal["1f1b", "eager_1f1b", "interleaved_1f1b", "gpipe", "adaptive_1f1b"]
+Recompute = Literal["none", "selective", "full"]
+Precision = Literal["bf16", "fp16"]
+
+
+class Training(FileModel):
+    """The training job; lists are choices of the search."""
+
+    global_batch_size: Annotated[int, Field(strict=True, ge=1, le=1_000_000)]
+    """Sequences of one iteration, over all pipelines."""
+    seq_length: Count
+    """Tokens of a sequence."""
+    micro_batch_sizes: Annotated[tuple[Count, ...], Field(min_length=1, max_length=64)] = (1, 2, 4)
+    """Sequences of one micro-batch: the sizes to choose from."""
+    schedules: Annotated[tuple[ScheduleName, ...], Field(min_length=1, max_length=16)] = ("1f1b",)
+    """Pipeline schedules to choose from."""
+    num_chunks: Annotated[
+        tuple[Annotated[int, Field(strict=True, ge=2, le=64)], ...], Field(min_length=1, max_length=16)
+    ] = (2,)
+    """Chunks of layers per device of the interleaved schedule: the numbers to choose from."""
+    precision: Precision = "bf16"
+    """Of weights and activations; both take 2 bytes."""
+    recompute: Recompute = "none"
+    """Activations that are recomputed in the backward pass: none, those of the attention core, or all of a layer."""
+    distributed_optimizer: Switch = True
+    """Whether the optimizer state is sharded over data parallelism."""
+    sequence_parallel: Switch = True
+    """Whether norms and dropouts are split along the sequence within a TP group."""
+    memory_reserve_fraction: Annotated[float, Field(strict=True, ge=0, le=0.9)] = 0.08
+    """Part of a device's memory that is left free (fragmentation, workspaces, communication buffers)."""
+
+    @classmethod
+    def cross_checks(cls, data: Mapping[str, Any]) -> Iterator[Problem]:
+        """Some micro-batch size divides the global batch, and no choice is listed twice."""
+        batch, sizes = data.get("global_batch_size"), data.get("micro_batch_sizes", (1, 2, 4))
+        sizes = sizes if isinstance(sizes, list | tuple) else ()
+        if is_count(batch) and sizes and all(is_count(size) and batch % size for size in sizes):
+            listed = ", ".join(map(shown, sizes[:20]))
+            message = (
+                f"{batch} is not divisible by any DP x micro-batch: none of micro_batch_sizes ({listed}) divides it"
+            )
+            yield Problem(("global_batch_size",), message)
+        for key in ("micro_batch_sizes", "schedules", "num_chunks"):
+            yield from _repeated(key, data.get(key))
+
+
+def _repeated(key: str, values: object) -> Iterator[Problem]:
+    listed = values if isinstance(values, list | tuple) else ()
+    seen: set[int | str] = set()
+    for index, value in enumerate(listed):
+        if isinstance(value, int | str) and value in seen:
+            yield Problem((key, index), f"{shown(value)} is listed twice")
+        if isinstance(value, int | str):
+            seen.add(value)

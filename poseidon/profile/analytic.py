@@ -1,0 +1,163 @@
+"""The analytic profile: every row from formulas (docs/profile.md), for clusters that nobody has measured yet."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+
+from poseidon.inputs.cluster import Cluster
+from poseidon.inputs.experiment import Experiment
+from poseidon.inputs.links import Link
+from poseidon.inputs.model import LayerType, Model
+from poseidon.inputs.training import Recompute
+from poseidon.profile.calibration import DEFAULT_CALIBRATION, Calibration
+from poseidon.profile.collectives import all_gather_ms, all_reduce_ms, bytes_per_ms
+from poseidon.profile.degrees import tp_degrees
+from poseidon.profile.layer import kept_activation_bytes, layer_operations, recomputed_bytes
+from poseidon.profile.micro_batch import ELEMENT_BYTES, MicroBatch
+from poseidon.profile.operation import Operation
+from poseidon.profile.profile import LayerKey, Profile, Row, RowKey
+from poseidon.profile.timing import DeviceRates, backward_ms, device_rates, forward_ms
+from poseidon.profile.vocabulary import embedding_operations, head_operations
+
+REGIONS_PER_LAYER = 2
+"""Tensor-parallel regions of a layer: attention and MLP (Shoeybi et al. 2019, arXiv 1909.08053, section 3)."""
+
+
+@dataclass(frozen=True)
+class Device:
+    """One accelerator at one TP degree: its rates, and its TP group's link with how many of the node's devices send at
+    once."""
+
+    rates: DeviceRates
+    link: Link
+    num_senders: int
+    calibration: Calibration
+
+
+def analytic_profile(
+    experiment: Experiment,
+    *,
+    recompute: Sequence[Recompute] | None = None,
+    calibration: Calibration = DEFAULT_CALIBRATION,
+) -> Profile:
+    """Rows for every accelerator, TP degree that its nodes allow, and micro-batch size of the experiment.
+
+    `recompute` lists the modes to cover (default: the experiment's).
+    """
+    model, training = experiment.model, experiment.training
+    modes = (training.recompute,) if recompute is None else recompute
+    layers: dict[LayerKey, Row] = {}
+    embedding: dict[RowKey, Row] = {}
+    head: dict[RowKey, Row] = {}
+    for size in training.micro_batch_sizes:
+        for name, tp in _placements(model, experiment.cluster):
+            batch = MicroBatch(size, training.seq_length, tp, training.sequence_parallel)
+            device = device_of(experiment.cluster, name, calibration)
+            key = RowKey(name, tp, size)
+            for layer_type in model.distinct_layer_types:
+                rows = layer_rows(model, layer_type, batch, device, modes)
+                layers |= {LayerKey(key, layer_type, mode): row for mode, row in zip(modes, rows, strict=True)}
+            embedding[key] = embedding_row(model, batch, device)
+            head[key] = head_row(model, batch, device)
+    source = "analytic: FLOPs, memory traffic and ring collectives (docs/profile.md)"
+    return Profile(model.name, training.seq_length, training.precision, source, layers, embedding, head)
+
+
+def _placements(model: Model, cluster: Cluster) -> Iterable[tuple[str, int]]:
+    for name in dict.fromkeys(group.accelerator for group in cluster.nodes):
+        for tp in tp_degrees(model, cluster, name):
+            yield name, tp
+
+
+def device_of(cluster: Cluster, accelerator: str, calibration: Calibration = DEFAULT_CALIBRATION) -> Device:
+    """The device of an accelerator: where its node groups differ in their intra-node links, the slowest one counts.
+
+    All TP groups of a node are taken to communicate at the same time: a link that the node shares is shared by all its
+    devices.
+    """
+    groups = [group for group in cluster.nodes if group.accelerator == accelerator]
+    slowest = min(groups, key=lambda group: bytes_per_ms(cluster.intra_node_link(group), group.devices))
+    rates = device_rates(cluster.accelerators[accelerator], calibration)
+    return Device(rates, cluster.intra_node_link(slowest), slowest.devices, calibration)
+
+
+def layer_rows(
+    model: Model, layer_type: LayerType, batch: MicroBatch, device: Device, modes: Sequence[Recompute]
+) -> tuple[Row, ...]:
+    """One layer's rows, one for each recomputation mode."""
+    operations = layer_operations(model, layer_type, batch)
+    communication_ms = REGIONS_PER_LAYER * _region_ms(model, batch, device)
+    forward = forward_ms(operations, device.rates) + communication_ms
+    backward = backward_ms(operations, device.rates) + device.calibration.backward_exposed_share * communication_ms
+    weight_bytes = model.layer_parameters(layer_type) * ELEMENT_BYTES / batch.tp
+    return tuple(
+        Row(
+            forward_ms=forward,
+            backward_ms=backward + _replay_ms(operations, forward, device, mode),
+            weight_bytes=weight_bytes,
+            activation_bytes=kept_activation_bytes(operations, model, batch, mode),
+            recomputed_bytes=recomputed_bytes(operations, model, batch, mode),
+        )
+        for mode in modes
+    )
+
+
+def _replay_ms(operations: tuple[Operation, ...], forward: float, device: Device, recompute: Recompute) -> float:
+    """What recomputation adds to the backward pass: the whole forward pass, with its communication, or the replayed
+    part."""
+    if recompute == "full":
+        return forward
+    if recompute == "selective":
+        return forward_ms((operation for operation in operations if operation.replayed), device.rates)
+    return 0.0
+
+
+def _region_ms(model: Model, batch: MicroBatch, device: Device) -> float:
+    """Communication of one tensor-parallel region in one direction: an all-reduce of the micro-batch's activation.
+
+    With sequence parallelism it is an all-gather and a reduce-scatter, which together take as long (Korthikanti et al.
+    2022, section 4.2.2).
+    """
+    return all_reduce_ms(_stream_bytes(model, batch), batch.tp, device.link, device.num_senders, _efficiency(device))
+
+
+def _half_region_ms(model: Model, batch: MicroBatch, device: Device) -> float:
+    return all_gather_ms(_stream_bytes(model, batch), batch.tp, device.link, device.num_senders, _efficiency(device))
+
+
+def _stream_bytes(model: Model, batch: MicroBatch) -> float:
+    return batch.tokens * model.hidden_size * ELEMENT_BYTES
+
+
+def _efficiency(device: Device) -> float:
+    return device.calibration.collective_efficiency
+
+
+def embedding_row(model: Model, batch: MicroBatch, device: Device) -> Row:
+    """The embedding: its output is all-reduced over TP; with sequence parallelism reduce-scattered, and gathered on
+    the way back."""
+    operations = embedding_operations(model, batch)
+    half = _half_region_ms(model, batch, device)
+    return Row(
+        forward_ms=forward_ms(operations, device.rates) + (half if batch.sequence_parallel else 2 * half),
+        backward_ms=backward_ms(operations, device.rates) + (half if batch.sequence_parallel else 0.0),
+        weight_bytes=model.embedding_parameters * ELEMENT_BYTES / batch.tp,
+        activation_bytes=sum(operation.kept.total for operation in operations),
+    )
+
+
+def head_row(model: Model, batch: MicroBatch, device: Device) -> Row:
+    """The head: its input is gathered over TP (sequence parallelism), the gradient of its input reduced.
+
+    The weights are those of a stage that holds them alone: a tied matrix is counted here too.
+    """
+    operations = head_operations(model, batch)
+    half = _half_region_ms(model, batch, device)
+    tied = model.output_projection_parameters if model.tied_embeddings else 0
+    return Row(
+        forward_ms=forward_ms(operations, device.rates) + (half if batch.sequence_parallel else 0.0),
+        backward_ms=backward_ms(operations, device.rates) + (half if batch.sequence_parallel else 2 * half),
+        weight_bytes=(model.head_parameters + tied) * ELEMENT_BYTES / batch.tp,
+        activation_bytes=sum(operation.kept.total for operation in operations),
+    )

@@ -1,0 +1,245 @@
+"""A problem as read-only arrays: what the compiled search works on."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass, field
+
+import numpy as np
+from numpy.typing import NDArray
+
+from poseidon.cost.problem import LayerCost, Problem
+from poseidon.schedule import get_schedule
+
+Floats = NDArray[np.float64]
+Ints = NDArray[np.int32]
+
+
+@dataclass(frozen=True)
+class SearchArrays:
+    """One problem, laid out for the kernels.
+
+    Sizes: K kinds, N stages, L layers, P pools, R rows (groups of first layers that see the same layer types after them),
+    n = layers of a stage, 0 <= n <= `most_layers`. All times in milliseconds.
+
+    A stage of kind k at place i that starts at layer a and holds n layers takes `forward[k, i, row_of_layer[a], n]` and
+    `backward[...]` per micro-batch and `all_reduce[...]` per iteration, embedding and head included. Its `cost` is what it adds
+    to every round trip (F + B, and the first stage's all-reduce), its `beta` the work that it has left when the first
+    micro-batch comes back: (M - w_i) F + (M - 1) B (docs/algorithm.md, family 1).
+    """
+
+    problem: Problem
+    num_stages: int
+    num_layers: int
+    num_micro_batches: int
+    num_chunks: int
+    least_layers: int
+    """Layers that every stage must hold: one a chunk."""
+    most_layers: int
+    row_of_layer: Ints
+    forward: Floats
+    backward: Floats
+    all_reduce: Floats
+    cost: Floats
+    beta: Floats
+    alone: Floats
+    """All work of the stage: a bound by itself."""
+    max_layers: Ints
+    """K x N x (1 or L): most layers at place i for first layer a."""
+    warmup: Ints
+    """N: forwards that a stage runs before its first backward."""
+    round_trips: int
+    """Times that a micro-batch crosses a boundary each way: the number of chunks."""
+    wrap_ms: float
+    """Least time on the hops from the last stage to the first and back, for one micro-batch (chunks only)."""
+    intra_node: Floats
+    inter_node: Floats
+    pool_of_kind: Ints
+    units_of_kind: Ints
+    pool_units: Ints
+    node_units: Ints
+    by_node: bool
+    allow_idle: bool
+    is_gpipe: bool
+    is_interleaved: bool
+    warnings: tuple[str, ...] = field(default=())
+
+
+def search_arrays(problem: Problem) -> SearchArrays:
+    """Lays a problem out for the kernels; raises ValueError where the schedule refuses its shape."""
+    schedule = get_schedule(problem.schedule)
+    shape = (problem.num_stages, problem.num_micro_batches, problem.num_chunks)
+    if refusal := schedule.check_shape(*shape):
+        raise ValueError(refusal)
+    warmup = np.array([schedule.warmup_forwards(stage, *shape) for stage in range(problem.num_stages)], dtype=np.int32)
+    rows, row_of_layer = _rows(problem)
+    limits = _limits(problem)
+    most = int(limits.max(initial=0))
+    forward, backward, all_reduce = (
+        _durations(problem, rows, most, name) for name in ("forward_ms", "backward_ms", "all_reduce_ms")
+    )
+    interleaved = problem.num_chunks > 1
+    cost = forward + backward
+    beta = _chunked_beta(problem, most) if interleaved else _beta(problem, forward, backward, warmup)
+    alone = problem.num_micro_batches * (forward + backward) + all_reduce
+    pool_of_kind, units_of_kind, pool_units, node_units = _pools(problem)
+    inter = np.array(problem.inter_node_ms, dtype=np.float64)
+    wrap_ms = (problem.num_chunks - 1) * float((inter + inter.T).min()) if interleaved else 0.0
+    cost[:, 0] += all_reduce[:, 0] + wrap_ms
+    return SearchArrays(
+        problem=problem,
+        num_stages=problem.num_stages,
+        num_layers=problem.num_layers,
+        num_micro_batches=problem.num_micro_batches,
+        num_chunks=problem.num_chunks,
+        least_layers=problem.num_chunks,
+        most_layers=most,
+        row_of_layer=row_of_layer,
+        forward=forward,
+        backward=backward,
+        all_reduce=all_reduce,
+        cost=cost,
+        beta=beta,
+        alone=alone,
+        max_layers=limits,
+        warmup=warmup,
+        round_trips=problem.num_chunks,
+        wrap_ms=wrap_ms,
+        intra_node=np.array(problem.intra_node_ms, dtype=np.float64),
+        inter_node=inter,
+        pool_of_kind=pool_of_kind,
+        units_of_kind=units_of_kind,
+        pool_units=pool_units,
+        node_units=node_units,
+        by_node=problem.assignment == "node",
+        allow_idle=problem.allow_idle,
+        is_gpipe=problem.schedule == "gpipe",
+        is_interleaved=interleaved,
+    )
+
+
+def _rows(problem: Problem) -> tuple[list[tuple[int, ...]], Ints]:
+    """The distinct sequences of layer types that can follow a first layer, and the row of each first layer."""
+    if not problem.layer_types:
+        return [(0,) * problem.num_layers], np.zeros(problem.num_layers + 1, dtype=np.int32)
+    rows: list[tuple[int, ...]] = []
+    row_of_layer = np.zeros(problem.num_layers + 1, dtype=np.int32)
+    for first in range(problem.num_layers):
+        rest = problem.layer_types[first:]
+        for index, row in enumerate(rows):
+            if row[: len(rest)] == rest:
+                row_of_layer[first] = index
+                break
+        else:
+            row_of_layer[first] = len(rows)
+            rows.append(rest)
+    return rows, row_of_layer
+
+
+def _limits(problem: Problem) -> Ints:
+    """K x N x (1 or L) memory limits in layers, cut to what can remain for a stage."""
+    columns = 1 if all(len(row) == 1 for kind in problem.kinds for row in kind.max_layers) else problem.num_layers
+    room = problem.num_layers - (problem.num_stages - 1) * problem.num_chunks
+    limits = np.zeros((len(problem.kinds), problem.num_stages, columns), dtype=np.int32)
+    for k, kind in enumerate(problem.kinds):
+        for stage in range(problem.num_stages):
+            limits[k, stage] = kind.max_layers[stage]
+    return np.clip(limits, 0, max(room, 0))
+
+
+def _durations(problem: Problem, rows: list[tuple[int, ...]], most: int, name: str) -> Floats:
+    """K x N x R x (most + 1): one kind of time of a stage, extras included."""
+    durations = np.zeros((len(problem.kinds), problem.num_stages, len(rows), most + 1))
+    for k, kind in enumerate(problem.kinds):
+        per_type = [getattr(cost, name) for cost in kind.layers]
+        for r, row in enumerate(rows):
+            durations[k, :, r, :] = _stage_sums(per_type, row, most)
+        durations[k, 0] += _extra(kind.first, name)
+        durations[k, -1] += _extra(kind.last, name)
+    return durations
+
+
+def _extra(cost: LayerCost, name: str) -> float:
+    return float(getattr(cost, name))
+
+
+def _stage_sums(per_type: list[float], row: tuple[int, ...], most: int) -> Floats:
+    """Time of the first n layers of a row, for n = 0 .. most; infinite past the row's end."""
+    counts = np.zeros((most + 1, len(per_type)))
+    for n in range(1, most + 1):
+        counts[n] = counts[n - 1]
+        if n <= len(row):
+            counts[n, row[n - 1]] += 1
+    sums = counts @ np.array(per_type) if len(per_type) > 1 else counts[:, 0] * per_type[0]
+    sums[len(row) + 1 :] = math.inf
+    return np.asarray(sums, dtype=np.float64)
+
+
+def _beta(problem: Problem, forward: Floats, backward: Floats, warmup: Ints) -> Floats:
+    """Work left on a stage when the first micro-batch is back there (docs/algorithm.md, family 1)."""
+    total = problem.num_micro_batches
+    if problem.schedule == "gpipe":
+        return (total - 1) * (forward + backward)
+    left = total - warmup[None, :, None, None].astype(np.float64)
+    return left * forward + (total - 1) * backward
+
+
+def _chunked_beta(problem: Problem, most: int) -> Floats:
+    """Family 1 for interleaved schedules: K x N x 1 x (most + 1).
+
+    The path goes down with the first micro-batch, runs the stage's own operations from its first backward to its last forward
+    of the last chunk, and comes back up with the last micro-batch. What it costs depends on the split of the stage's layers over its chunks: the split
+    with the least cost counts.
+    """
+    beta = np.zeros((len(problem.kinds), problem.num_stages, 1, most + 1))
+    counts = [_operations_between(problem, stage) for stage in range(problem.num_stages)]
+    layers = np.arange(most + 1, dtype=np.float64)
+    for k, kind in enumerate(problem.kinds):
+        layer = kind.layers[0]
+        for stage, (num_forward, num_backward) in enumerate(counts):
+            per_layer = num_forward * layer.forward_ms + num_backward * layer.backward_ms
+            extra = 0.0
+            if stage == 0:
+                extra += num_forward[0] * kind.first.forward_ms + num_backward[0] * kind.first.backward_ms
+            if stage == problem.num_stages - 1:
+                extra += num_forward[-1] * kind.last.forward_ms + num_backward[-1] * kind.last.backward_ms
+            spare = np.maximum(layers - problem.num_chunks, 0)
+            beta[k, stage, 0] = per_layer.sum() + spare * per_layer.min() + extra
+    return beta
+
+
+def _operations_between(problem: Problem, stage: int) -> tuple[Floats, Floats]:
+    """Forwards and backwards of each chunk from a stage's first backward to its last forward (V numbers each)."""
+    order = get_schedule(problem.schedule).order(problem.num_stages, problem.num_micro_batches, problem.num_chunks)
+    actions = order.stages[stage]
+    first = next(index for index, action in enumerate(actions) if action.kind == "B")
+    last = max(index for index, action in enumerate(actions) if action.kind == "F")
+    num_forward, num_backward = np.zeros(problem.num_chunks), np.zeros(problem.num_chunks)
+    for action in actions[first : last + 1]:
+        (num_forward if action.kind == "F" else num_backward)[action.chunk] += 1
+    return num_forward, num_backward
+
+
+def _pools(problem: Problem) -> tuple[Ints, Ints, Ints, Ints]:
+    """Pool of each kind, units that a stage takes, units of each pool, units of a node.
+
+    A unit is the greatest common divisor of what the pool's stages take, so that the states of the search stay few.
+    """
+    names = [kind.pool or f"kind {index}" for index, kind in enumerate(problem.kinds)]
+    order = list(dict.fromkeys(names))
+    declared = {pool.name: pool for pool in problem.pools}
+    pool_of_kind = np.array([order.index(name) for name in names], dtype=np.int32)
+    units = np.ones(len(names), dtype=np.int32)
+    capacity = np.ones(len(order), dtype=np.int32)
+    node = np.ones(len(order), dtype=np.int32)
+    for index, kind in enumerate(problem.kinds):
+        pool = declared.get(kind.pool)
+        if pool is None:
+            capacity[pool_of_kind[index]], node[pool_of_kind[index]] = kind.stages, kind.stages_per_node
+            continue
+        members = [other.devices for other in problem.kinds if other.pool == kind.pool]
+        unit = math.gcd(*members, pool.devices_per_node)
+        units[index] = kind.devices // unit
+        capacity[pool_of_kind[index]] = pool.devices // unit
+        node[pool_of_kind[index]] = pool.devices_per_node // unit
+    return pool_of_kind, units, capacity, node

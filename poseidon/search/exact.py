@@ -1,0 +1,160 @@
+"""The exact policy for one outer choice: graph, tables, branch and bound (docs/algorithm.md)."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+
+import numpy as np
+
+from poseidon.cost.problem import Problem
+from poseidon.search._branch_and_bound import BranchAndBound
+from poseidon.search._chunked_search import ChunkedSearch
+from poseidon.search._sampling import Sampler
+from poseidon.search._stage_graph import StageGraph
+from poseidon.search._tables import CompletionTables, most_layers_after
+from poseidon.search.arrays import Ints, SearchArrays, search_arrays
+from poseidon.search.evaluate import order_graph
+from poseidon.search.options import SearchOptions
+from poseidon.search.quick_bound import quick_bound
+from poseidon.search.result import Counters, Solution, StageChoice
+from poseidon.search.thresholds import achievable, least_bottleneck, limits_under, spread
+from poseidon.search.tolerance import prune_fraction
+
+SLICE = 2000
+"""Search nodes between two looks at the clock."""
+MOST_REFINEMENTS = 4
+MOST_SPLITS = 50_000
+"""Splits of a stage's layers over its chunks that are tried in full for one allocation."""
+
+
+@dataclass(frozen=True)
+class Bounded:
+    """What is known of one outer choice before it is searched."""
+
+    arrays: SearchArrays
+    bound_ms: float
+
+
+def bound(problem: Problem) -> Bounded:
+    """Lays a problem out and bounds it in closed form."""
+    arrays = search_arrays(problem)
+    return Bounded(arrays, quick_bound(arrays))
+
+
+class ExactSearch:
+    """The search of one outer choice; `advance` until `done`, look at `bound_ms` and `solution` at any time."""
+
+    def __init__(self, bounded: Bounded, options: SearchOptions, cutoff_ms: float, counters: Counters, samples: int) -> None:
+        """`cutoff_ms` is the time to beat; `samples` random configurations are timed first."""
+        self._arrays = bounded.arrays
+        self._options = options
+        self._counters = counters
+        self._search: BranchAndBound | None = None
+        self.bound_ms = bounded.bound_ms
+        self._floor_ms = math.inf
+        self.cutoff_ms = cutoff_ms
+        self.solution: Solution | None = None
+        self.done = False
+        self._graph = StageGraph(self._arrays)
+        most_after = most_layers_after(self._graph, self._arrays.max_layers.max(axis=2), self._arrays.least_layers)
+        if most_after[0] < self._arrays.num_layers:
+            self.bound_ms, self.done = math.inf, True
+            return
+        self._kernel = order_graph(self._arrays.problem).kernel if self._arrays.is_interleaved else None
+        if samples and not self._arrays.is_interleaved:
+            self._sample(most_after, samples)
+        self._open()
+
+    def _sample(self, most_after: Ints, samples: int) -> None:
+        best = Sampler(self._graph, self._arrays, most_after, self._options.seed).best_of(samples)
+        self._counters.simulations += samples
+        if best is not None:
+            self._offer(*best)
+
+    def _offer(self, time_ms: float, kinds: Ints, layers: Ints) -> None:
+        if time_ms < self.cutoff_ms:
+            self.cutoff_ms = time_ms
+            stages = tuple(StageChoice(int(kind), tuple(map(int, chunks))) for kind, chunks in zip(kinds, layers, strict=True))
+            self.solution = Solution(self._arrays.problem, stages, time_ms)
+
+    def _open(self) -> None:
+        """Builds tables over ever narrower ranges of the bottleneck, trying their minimisers, until a search is worth it."""
+        arrays = self._arrays
+        tolerance = prune_fraction(self._options.gap)
+        low, high = 0.0, math.inf
+        for _ in range(MOST_REFINEMENTS):
+            ceiling = min(high, self.cutoff_ms - float(arrays.cost.min()))
+            values = achievable(arrays, low, ceiling)
+            values = values[least_bottleneck(arrays, self._graph, values, self.cutoff_ms) :]
+            if len(values) == 0:
+                self._close(self.cutoff_ms)
+                return
+            search = self._tables(values, tolerance)
+            search.try_minimisers()
+            self._take(search)
+            self._search = search
+            roots = search.tables.root_bounds
+            is_open = roots < self.cutoff_ms * (1 - tolerance)
+            self._floor_ms = min(self._floor_ms, float(roots[~is_open].min(initial=math.inf)))
+            open_ = np.flatnonzero(is_open)
+            if len(open_) == 0:
+                self._close(min(self._floor_ms, self.cutoff_ms))
+                return
+            low, high = search.tables.low[open_[0]], search.tables.high[open_[-1]]
+            if len(values) <= self._options.num_thresholds or len(open_) > self._options.num_thresholds // 2:
+                break
+        self.bound_ms = max(self.bound_ms, min(float(roots.min()), self._floor_ms))
+
+    def _tables(self, values: np.ndarray, tolerance: float) -> BranchAndBound:
+        thresholds = spread(values, self._options.num_thresholds)
+        first = thresholds.first_allowed(self._arrays, self.cutoff_ms)
+        limits = limits_under(self._arrays, float(thresholds.high[-1]), self.cutoff_ms)
+        tables = CompletionTables(
+            self._graph, self._arrays, thresholds.low, thresholds.high, first, limits, self._options.most_table_values
+        )
+        if self._arrays.is_interleaved:
+            return ChunkedSearch(self._arrays, tables, self.cutoff_ms, tolerance, self._kernel, MOST_SPLITS)
+        return BranchAndBound(self._arrays, tables, self.cutoff_ms, tolerance)
+
+    def _take(self, search: BranchAndBound) -> None:
+        """Takes over what a search has found."""
+        plan = search.best_plan
+        if plan is not None:
+            self._offer(search.best_ms, *plan)
+
+    def advance(self) -> None:
+        """Searches for another slice of search nodes."""
+        search = self._search
+        assert search is not None and not self.done
+        complete = search.run(SLICE)
+        self._take(search)
+        self.bound_ms = max(self.bound_ms, min(search.bound_ms, self._floor_ms, self.cutoff_ms))
+        if complete:
+            self._close(min(search.bound_ms, self._floor_ms))
+
+    def improve_cutoff(self, cutoff_ms: float) -> None:
+        """Another outer choice found a plan: only faster ones are of interest from now on."""
+        self.cutoff_ms = min(self.cutoff_ms, cutoff_ms)
+        if self._search is not None:
+            self._search.set_incumbent(cutoff_ms)
+
+    @property
+    def search_nodes(self) -> int:
+        """Search nodes so far."""
+        return self._search.num_search_nodes if self._search else 0
+
+    def _close(self, bound_ms: float) -> None:
+        self.bound_ms, self.done = max(self.bound_ms, bound_ms), True
+
+    def count(self) -> None:
+        """Adds what this search did to the counters; call once, at the end."""
+        search = self._search
+        if search is None:
+            return
+        self._counters.search_nodes += search.num_search_nodes
+        self._counters.simulations += search.num_simulations
+        self._counters.bound_alarms += search.num_bound_alarms
+        self._counters.prune("table", search.num_pruned_by_table)
+        self._counters.prune("prefix", search.num_pruned_by_prefix)
+        self._counters.prune("incumbent", search.num_pruned_by_incumbent)

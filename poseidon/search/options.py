@@ -1,0 +1,47 @@
+"""How to search: one frozen value, checked in one place."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+POLICIES = ("exact", "paper", "brute-force")
+
+
+@dataclass(frozen=True)
+class SearchOptions:
+    """Settings of a search.
+
+    Raises ValueError, one plain sentence, for a value outside its range.
+    """
+
+    policy: str = "exact"
+    gap: float = 0.0
+    """Stop when a plan within this fraction of the optimum is proven."""
+    time_limit_s: float | None = None
+    node_limit: int | None = None
+    """Most search nodes for one outer choice; None: as many as it takes (a million with interleaved schedules)."""
+    top: int = 1
+    """Plans to return, one for each outer choice."""
+    seed: int = 0
+    warmup_samples: int = 500
+    stage_pruning: bool = True
+    layer_pruning: bool = True
+    num_thresholds: int = 16
+    """Completion tables built at once (docs/algorithm.md)."""
+    most_table_values: int = 60_000_000
+    """Most numbers in the completion tables of one outer choice (8 bytes each)."""
+
+    def __post_init__(self) -> None:
+        """Refuses values outside their range."""
+        if self.policy not in POLICIES:
+            raise ValueError(f"policy is {self.policy!r}; accepted: {', '.join(POLICIES)}")
+        if not 0 <= self.gap < 1:
+            raise ValueError(f"gap is {self.gap}; accepted: a fraction from 0 to below 1")
+        if self.time_limit_s is not None and not self.time_limit_s > 0:
+            raise ValueError(f"time limit is {self.time_limit_s}; accepted: a positive number of seconds")
+        if self.node_limit is not None and self.node_limit < 1:
+            raise ValueError(f"search node limit is {self.node_limit}; accepted: a positive integer")
+        if self.top < 1:
+            raise ValueError(f"top is {self.top}; accepted: a positive integer")
+        if self.warmup_samples < 0:
+            raise ValueError(f"warm-up samples is {self.warmup_samples}; accepted: zero or a positive integer")

@@ -1,0 +1,120 @@
+"""Exhaustive search in plain Python: the judge of every other search. Use it on small problems only."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterator, Sequence
+from itertools import product
+
+from poseidon.cost.problem import Problem
+from poseidon.search.evaluate import configuration_times, order_graph
+from poseidon.search.result import Solution, StageChoice
+from poseidon.simulate.reference import longest_path
+
+Configuration = tuple[StageChoice, ...]
+
+
+def exhaustive_search(problem: Problem) -> Solution | None:
+    """The fastest configuration of a problem, by trying every one; None where none fits.
+
+    Among equal times the first in the declared order of solutions wins.
+    """
+    best: Solution | None = None
+    for configuration in all_configurations(problem):
+        solution = Solution(problem, configuration, reference_time(problem, configuration))
+        if best is None or solution.order_key < best.order_key:
+            best = solution
+    return best
+
+
+def reference_time(problem: Problem, configuration: Sequence[StageChoice]) -> float:
+    """Iteration time (ms) of a configuration, by the plain-Python simulator."""
+    graph = order_graph(problem)
+    weights = graph.weights(configuration_times(problem, configuration))
+    return longest_path(
+        graph.listing, weights.durations.tolist(), weights.transfers.tolist(), weights.all_reduce.tolist()
+    )[0]
+
+
+def all_configurations(problem: Problem) -> Iterator[Configuration]:
+    """Every feasible configuration: each order of kinds with each allocation within memory and each split over chunks."""
+    for kinds in all_orders(problem):
+        for layers in _allocations(problem, kinds, 0, 0):
+            for splits in product(*(list(compositions(count, problem.num_chunks)) for count in layers)):
+                yield tuple(StageChoice(kind, split) for kind, split in zip(kinds, splits, strict=True))
+
+
+def all_orders(problem: Problem) -> Iterator[tuple[int, ...]]:
+    """Every order of kinds that the assignment allows, without repetition."""
+    yield from _orders(problem, (), {})
+
+
+def _orders(problem: Problem, kinds: tuple[int, ...], used: dict[str, int]) -> Iterator[tuple[int, ...]]:
+    if len(kinds) == problem.num_stages:
+        if problem.allow_idle or all(used.get(name, 0) == size for name, size, _ in _pools(problem)):
+            yield kinds
+        return
+    for number, kind in enumerate(problem.kinds):
+        name = kind.pool or f"kind {number}"
+        after = _take(problem, used, name, kind.devices if kind.pool else 1)
+        if after is not None and not _cannot_talk(problem, kinds, number, name, used):
+            yield from _orders(problem, (*kinds, number), after)
+
+
+def _pools(problem: Problem) -> list[tuple[str, int, int]]:
+    """(name, size, size of a node) of every pool; a kind without a declared pool has one to itself, counted in stages."""
+    own = [(f"kind {i}", k.stages, k.stages_per_node) for i, k in enumerate(problem.kinds) if not k.pool]
+    members = {kind.pool for kind in problem.kinds}
+    return [*own, *((p.name, p.devices, p.devices_per_node) for p in problem.pools if p.name in members)]
+
+
+def _take(problem: Problem, used: dict[str, int], name: str, amount: int) -> dict[str, int] | None:
+    """Devices used after one more stage of a pool; None where the rules of the assignment forbid it."""
+    after = dict(used)
+    for pool, size, per_node in _pools(problem):
+        have = after.get(pool, 0)
+        if pool != name and problem.assignment == "node" and have % per_node:
+            if not problem.allow_idle:
+                return None
+            after[pool] = min(size, (have // per_node + 1) * per_node)
+        if pool == name:
+            inside = have % per_node + amount <= per_node
+            whole = have % per_node == 0 and amount % per_node == 0
+            if have + amount > size or not (inside or whole):
+                return None
+            after[pool] = have + amount
+    return after
+
+
+def _cannot_talk(problem: Problem, kinds: tuple[int, ...], number: int, name: str, used: dict[str, int]) -> bool:
+    if not kinds:
+        return False
+    last = kinds[-1]
+    per_node = next(node for pool, _, node in _pools(problem) if pool == name)
+    within = (problem.kinds[last].pool or f"kind {last}") == name and used.get(name, 0) % per_node != 0
+    matrix = problem.intra_node_ms if within else problem.inter_node_ms
+    return math.isinf(matrix[last][number]) or math.isinf(matrix[number][last])
+
+
+def _allocations(problem: Problem, kinds: tuple[int, ...], stage: int, placed: int) -> Iterator[tuple[int, ...]]:
+    """Every way to give stages `stage`.. their layers when `placed` layers come before them."""
+    if stage == len(kinds):
+        if placed == problem.num_layers:
+            yield ()
+        return
+    limits = problem.kinds[kinds[stage]].max_layers[stage]
+    limit = limits[placed] if len(limits) > 1 and placed < len(limits) else limits[0]
+    later = (len(kinds) - stage - 1) * problem.num_chunks
+    for count in range(problem.num_chunks, min(limit, problem.num_layers - placed - later) + 1):
+        for rest in _allocations(problem, kinds, stage + 1, placed + count):
+            yield (count, *rest)
+
+
+def compositions(total: int, parts: int) -> Iterator[tuple[int, ...]]:
+    """Every list of `parts` positive numbers with a given sum."""
+    if parts == 1:
+        yield (total,)
+        return
+    for first in range(1, total - parts + 2):
+        for rest in compositions(total - first, parts - 1):
+            yield (first, *rest)

@@ -1,0 +1,105 @@
+"""What a search answers: what is known about the plan, apart from why the search stopped."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from enum import StrEnum
+
+from poseidon.cost.problem import Problem
+from poseidon.search.tolerance import relative_gap
+
+
+class SolutionStatus(StrEnum):
+    """What is known about the solution."""
+
+    OPTIMAL = "optimal"
+    FEASIBLE = "feasible"
+    INFEASIBLE = "infeasible"
+    UNKNOWN = "unknown"
+    """Stopped before any plan was found and before it was shown that there is none."""
+
+
+class TerminationReason(StrEnum):
+    """Why the search stopped."""
+
+    COMPLETE = "complete"
+    """Nothing is left to search."""
+    GAP = "gap"
+    """A plan within the gap that was asked for is proven."""
+    TIME_LIMIT = "time limit"
+    NODE_LIMIT = "search node limit"
+    INTERRUPTED = "interrupted"
+
+
+@dataclass(frozen=True)
+class StageChoice:
+    """One stage of a solution: its kind (index into the problem's kinds) and the layers of each of its chunks."""
+
+    kind: int
+    layers: tuple[int, ...]
+
+    @property
+    def num_layers(self) -> int:
+        """Layers of all chunks together."""
+        return sum(self.layers)
+
+
+@dataclass(frozen=True)
+class Solution:
+    """A complete configuration of one problem and its time."""
+
+    problem: Problem
+    stages: tuple[StageChoice, ...]
+    iteration_time_ms: float
+
+    @property
+    def order_key(self) -> tuple[float, str, tuple[tuple[int, tuple[int, ...]], ...]]:
+        """The declared total order of solutions: time, then problem name, then kinds and layers from the first stage on."""
+        return (self.iteration_time_ms, self.problem.name, tuple((stage.kind, stage.layers) for stage in self.stages))
+
+
+@dataclass
+class Counters:
+    """What a search did."""
+
+    search_nodes: int = 0
+    simulations: int = 0
+    bound_alarms: int = 0
+    """Search nodes whose bound was worse than their parent's: none in a correct search."""
+    pruned: dict[str, int] = field(default_factory=dict)
+    """Branches that were cut, by rule."""
+
+    def prune(self, rule: str, count: int) -> None:
+        """Adds to the branches cut by a rule."""
+        if count:
+            self.pruned[rule] = self.pruned.get(rule, 0) + count
+
+
+@dataclass(frozen=True)
+class SearchResult:
+    """The answer of a search over one or several problems.
+
+    `solutions` are the best plans, fastest first, at most one for each problem; `lower_bound_ms` holds for every configuration of
+    every problem.
+    """
+
+    status: SolutionStatus
+    termination: TerminationReason
+    solutions: tuple[Solution, ...]
+    lower_bound_ms: float
+    seconds: float
+    counters: Counters
+    num_problems: int
+    warnings: tuple[str, ...] = ()
+    curve: tuple[tuple[float, float], ...] = ()
+    """The best time so far: (seconds, milliseconds) at each improvement."""
+
+    @property
+    def best(self) -> Solution | None:
+        """The fastest plan found."""
+        return self.solutions[0] if self.solutions else None
+
+    @property
+    def gap(self) -> float:
+        """Proven distance from the optimum, as a fraction of the plan's time; infinite without a plan."""
+        return relative_gap(self.best.iteration_time_ms, self.lower_bound_ms) if self.best else float("inf")

@@ -1,0 +1,65 @@
+"""Thresholds on a pipeline's bottleneck, for the completion tables (docs/algorithm.md, "Thresholds")."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+from poseidon.search._stage_graph import StageGraph
+from poseidon.search._tables import most_layers_after
+from poseidon.search.arrays import Floats, Ints, SearchArrays
+
+
+@dataclass(frozen=True)
+class Thresholds:
+    """J intervals that cover every value the bottleneck can take: `low[j]` .. `high[j]`, both achievable, in milliseconds."""
+
+    low: Floats
+    high: Floats
+
+    def first_allowed(self, arrays: SearchArrays, cutoff_ms: float) -> NDArray[np.int16]:
+        """The first threshold that a stage respects, for each (kind, place, row, layers); J where it respects none."""
+        first = np.searchsorted(self.high, arrays.beta).astype(np.int16)
+        first[arrays.alone >= cutoff_ms] = len(self.high)
+        return np.ascontiguousarray(first)
+
+
+def limits_under(arrays: SearchArrays, beta_ms: float, cutoff_ms: float = np.inf) -> Ints:
+    """Most layers of each kind at each place (K x N) when its beta may not exceed a threshold and memory holds."""
+    allowed = ((arrays.beta <= beta_ms) & (arrays.alone < cutoff_ms)).any(axis=2)
+    layers = np.arange(arrays.most_layers + 1)
+    most = np.where(allowed, layers, 0).max(axis=2, initial=0)
+    return np.ascontiguousarray(np.minimum(most, arrays.max_layers.max(axis=2)), dtype=np.int32)
+
+
+def achievable(arrays: SearchArrays, low_ms: float, high_ms: float) -> Floats:
+    """The distinct values of beta in a range, ascending, of stages that fit in memory."""
+    layers = np.arange(arrays.most_layers + 1)
+    fits = (layers >= arrays.least_layers) & (layers <= arrays.max_layers.max(axis=2)[:, :, None])
+    inside = fits[:, :, None, :] & (arrays.beta >= low_ms) & (arrays.beta <= high_ms)
+    return np.unique(arrays.beta[inside])
+
+
+def least_bottleneck(arrays: SearchArrays, graph: StageGraph, values: Floats, cutoff_ms: float) -> int:
+    """Index of the least of `values` (ascending) under which all layers can be placed; their number where none does."""
+    low, high = 0, len(values)
+    while low < high:
+        middle = (low + high) // 2
+        limits = limits_under(arrays, float(values[middle]), cutoff_ms)
+        if most_layers_after(graph, limits, arrays.least_layers)[0] >= arrays.num_layers:
+            high = middle
+        else:
+            low = middle + 1
+    return low
+
+
+def spread(values: Floats, count: int) -> Thresholds:
+    """At most `count` thresholds over the given achievable values: all of them where they are few, else evenly spaced by value."""
+    if len(values) <= count:
+        return Thresholds(np.ascontiguousarray(values), np.ascontiguousarray(values))
+    targets = np.linspace(values[0], values[-1], count)
+    last = np.unique(np.append(np.searchsorted(values, targets[:-1], side="right") - 1, len(values) - 1))
+    first = np.concatenate(([0], last[:-1] + 1))
+    return Thresholds(np.ascontiguousarray(values[first]), np.ascontiguousarray(values[last]))

@@ -1,0 +1,34 @@
+"""Times a pipeline: the longest path of the graph that an order of operations makes (paper section 4.1)."""
+
+from poseidon.simulate._longest_path import NUM_LANES, LongestPath
+from poseidon.simulate.critical_path import AllReduceStep, OperationStep, Step, TransferStep
+from poseidon.simulate.graph import Graph, Weights, build_graph
+from poseidon.simulate.simulate import iteration_time, iteration_times, simulate
+from poseidon.simulate.size import GraphSize
+from poseidon.simulate.stage_times import StageTimes, stage_times
+from poseidon.simulate.stages_file import StagesFile, read_stages, stages_from_json
+from poseidon.simulate.timeline import StageUse, TimedOperation, Timeline
+
+__all__ = [
+    "NUM_LANES",
+    "AllReduceStep",
+    "Graph",
+    "GraphSize",
+    "LongestPath",
+    "OperationStep",
+    "StageTimes",
+    "StageUse",
+    "StagesFile",
+    "Step",
+    "TimedOperation",
+    "Timeline",
+    "TransferStep",
+    "Weights",
+    "build_graph",
+    "iteration_time",
+    "iteration_times",
+    "read_stages",
+    "simulate",
+    "stage_times",
+    "stages_from_json",
+]
