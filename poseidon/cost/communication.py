@@ -52,8 +52,10 @@ class Communication:
         )
 
     def intra_node_ms(self, sender: Placement, receiver: Placement, activation_bytes: float) -> float:
-        """One activation to a stage on the same node; stages of kinds that share no node: as between nodes (never
-        used)."""
+        """One activation to a stage on the same node.
+
+        Kinds that share no node never are on the same one: they get the time between nodes.
+        """
         shared = [part.group for part in sender.parts if any(part is other for other in receiver.parts)]
         if not shared:
             return self.inter_node_ms(sender, receiver, activation_bytes)
@@ -86,8 +88,7 @@ class Communication:
         )
 
     def all_reduce_ms(self, placement: Placement, gradient_bytes: float) -> float:
-        """Ring all-reduce of `gradient_bytes` a device over DP, at the slowest link that the ring crosses; 0 without
-        DP."""
+        """Ring all-reduce of `gradient_bytes` a device over DP, at the slowest link that the ring crosses."""
         if placement.dp == 1 or not gradient_bytes:
             return 0.0
         link_class = self._ring_class(placement)

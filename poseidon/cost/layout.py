@@ -51,7 +51,7 @@ def _exact_layout(
         return Refusal(Cause.NODES, placements, dp, common)
     num_stages = sum(placement.num_stages for placement in placements)
     if reason := stages_refusal(experiment, num_stages, f"DP {dp}, TP {common or 'mixed'}"):
-        return Refusal(Cause.STAGES, reason, dp, common)
+        return Refusal(Cause.STAGES, reason, dp, common, num_stages)
     return Layout(dp, common, num_stages, placements)
 
 

@@ -9,14 +9,14 @@ nodes.
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from poseidon.inputs.cluster import Cluster, NodeGroup
 
 
 @dataclass(frozen=True)
 class AlikeNodes:
-    """Nodes that nothing tells apart: their node numbers (0-based, in the cluster's order) and one of their groups."""
+    """Nodes that nothing tells apart: one of their groups, and their numbers (from 0, in the cluster's order)."""
 
     group: NodeGroup
     nodes: tuple[int, ...]
@@ -99,8 +99,10 @@ def fit_refusal(devices_per_node: int, dp: int, tp: int, accelerator: str) -> st
 
 
 def place(pools: Iterable[AlikeNodes], dp: int, tp_of: Mapping[str, int]) -> tuple[Placement, ...] | str:
-    """The kinds of stages that use every device, or the reason why there are none; `tp_of` maps accelerators to TP
-    degrees."""
+    """The kinds of stages that use every device, or the reason why there are none.
+
+    `tp_of` maps accelerators to TP degrees.
+    """
     inside: list[list[AlikeNodes]] = []
     spanning: dict[tuple[str, str], list[AlikeNodes]] = {}
     for pool in pools:
@@ -149,15 +151,5 @@ def _named(placements: list[Placement]) -> tuple[Placement, ...]:
         number = seen.get(accelerator, 0)
         seen[accelerator] = number + 1
         label = accelerator if counts[accelerator] == 1 else f"{accelerator}.{number}"
-        named.append(
-            Placement(
-                f"{label}/tp{placement.tp}",
-                accelerator,
-                placement.dp,
-                placement.tp,
-                placement.num_stages,
-                placement.stages_per_node,
-                placement.parts,
-            )
-        )
+        named.append(replace(placement, name=f"{label}/tp{placement.tp}"))
     return tuple(named)

@@ -22,12 +22,13 @@ class Cause(IntEnum):
 
 @dataclass(frozen=True)
 class Refusal:
-    """A refused candidate: its DP and TP degrees (0: any) and the reason in one sentence."""
+    """A refused candidate: its DP and TP degrees and stages (0: any) and the reason in one sentence."""
 
     cause: Cause
     reason: str
     dp: int = 0
     tp: int = 0
+    num_stages: int = 0
 
 
 FIELDS = {
@@ -49,7 +50,7 @@ def no_choice_error(experiment: Experiment, refusals: Sequence[Refusal]) -> Inpu
     if cause == Cause.BATCH:
         return InputError(Mistake(file, FIELDS[cause], _batch_message(experiment, binding)))
     if cause == Cause.STAGES:
-        return InputError(Mistake(file, FIELDS[cause], _stages_message(experiment, binding)))
+        return InputError(_stages_mistake(experiment, file, binding))
     reasons = list(dict.fromkeys(refusal.reason for refusal in binding))
     more = f"; and {len(reasons) - SHOWN_REASONS} more reasons" if len(reasons) > SHOWN_REASONS else ""
     return InputError(Mistake(file, FIELDS[cause], f"no plan is possible: {'; '.join(reasons[:SHOWN_REASONS])}{more}"))
@@ -64,10 +65,18 @@ def _batch_message(experiment: Experiment, refusals: Sequence[Refusal]) -> str:
     )
 
 
-def _stages_message(experiment: Experiment, refusals: Sequence[Refusal]) -> str:
-    reasons = list(dict.fromkeys(refusal.reason for refusal in refusals))
+def _stages_mistake(experiment: Experiment, file: str, refusals: Sequence[Refusal]) -> Mistake:
     hint = "" if experiment.search.allow_idle else "; or let devices stay idle with search: {allow_idle: true}"
-    return f"no plan is possible: {'; '.join(reasons[-SHOWN_REASONS:])}{hint}"
+    counts = _listed(sorted({refusal.num_stages for refusal in refusals if refusal.num_stages}))
+    fixed = experiment.search.fixed_pp
+    if fixed is not None:
+        message = f"{fixed} stages do not use every device of the cluster; numbers of stages that do: {counts}{hint}"
+        return Mistake(file, "search.fixed_pp", message)
+    message = (
+        f"the model has {experiment.model.num_layers} layers, and every stage needs one; "
+        f"stages that use every device of the cluster number {counts or 'none'}{hint}"
+    )
+    return Mistake(file, FIELDS[Cause.STAGES], message)
 
 
 def _listed(values: Sequence[int], limit: int = 12) -> str:

@@ -51,8 +51,9 @@ class Shortfall:
         else:
             best = f"some stage holds not even one layer, at best with {self.choice}"
         return (
-            f"no plan fits in memory: {best}. There stage {self.stage} on {self.accelerator} would need {needed_gb:.1f} GB "
-            f"for {layers}; its limit is {limit_gb:.1f} GB: it is short of {self.short_gb:.1f} GB. {self._help()}"
+            f"no plan fits in memory: {best}. There stage {self.stage} on {self.accelerator} would need "
+            f"{needed_gb:.1f} GB for {layers}; its limit is {limit_gb:.1f} GB: it is short of {self.short_gb:.1f} GB. "
+            f"{self._help()}"
         )
 
     def _help(self) -> str:
@@ -154,8 +155,7 @@ def _closest_miss(builder: ProblemBuilder, choice: OuterChoice, problem: Problem
 def _miss(
     builder: ProblemBuilder, choice: OuterChoice, problem: Problem, arrangement: list[int], limits: list[int]
 ) -> _Miss:
-    """Hands out the layers that don't fit, each to the stage that is then short of least; the worst stage is
-    reported."""
+    """Hands out the layers that don't fit, each to the stage that is then short of least, and reports the worst."""
     placements = [choice.layout.placements[kind] for kind in arrangement]
     layers = [max(limit, problem.num_chunks) for limit in limits]
     needs = [_StageNeed(builder, choice, placement, stage) for stage, placement in enumerate(placements)]

@@ -11,7 +11,11 @@ from poseidon.inputs.accelerator import Accelerator
 from poseidon.inputs.cluster_checks import cluster_problems
 from poseidon.inputs.fields import DevicesPerNode, Name, NodeCount
 from poseidon.inputs.file_model import FileModel, Problem
+from poseidon.inputs.limits import MAX_ACCELERATORS
 from poseidon.inputs.links import Link, LinkClass, LinkOverride, LinkOverrides, Links
+
+VendorSet = Annotated[tuple[Name, ...], Field(max_length=1_000)]
+"""Vendors whose backends can talk to each other."""
 
 
 class NodeGroup(FileModel):
@@ -53,7 +57,7 @@ class Cluster(FileModel):
 
     name: Name
     """What the cluster is called in results."""
-    accelerators: Annotated[dict[Name, Accelerator], Field(min_length=1, max_length=1_000)]
+    accelerators: Annotated[dict[Name, Accelerator], Field(min_length=1, max_length=MAX_ACCELERATORS)]
     """Accelerator types by name."""
     nodes: Annotated[tuple[NodeGroup, ...], Field(min_length=1, max_length=10_000)]
     """Groups of like nodes; a type may appear in several groups, also with different numbers of devices."""
@@ -61,7 +65,7 @@ class Cluster(FileModel):
     """Links of the three classes; overridden by accelerators, cluster pairs and node groups."""
     cluster_links: Annotated[tuple[ClusterPairLink, ...], Field(max_length=10_000)] = ()
     """Links between particular clusters."""
-    communication: Annotated[tuple[tuple[Name, ...], ...], Field(max_length=1_000)] = ()
+    communication: Annotated[tuple[VendorSet, ...], Field(max_length=1_000)] = ()
     """Sets of vendors whose backends can talk, e.g. ``[[nvidia, amd]]``; within a vendor it is always allowed."""
 
     @classmethod

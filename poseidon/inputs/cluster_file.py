@@ -6,11 +6,12 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
-from poseidon.errors import Mistake
+from poseidon.errors import InputError, Mistake
 from poseidon.inputs.accelerator import Accelerator
 from poseidon.inputs.cluster import Cluster
 from poseidon.inputs.field_path import field_path
 from poseidon.inputs.file_model import shown
+from poseidon.inputs.limits import MAX_ACCELERATORS
 from poseidon.inputs.loading import Loading
 from poseidon.inputs.model_file import default_name
 from poseidon.inputs.source_file import SourceFile
@@ -40,6 +41,9 @@ def cluster_from_mapping(
     """
     accelerators = data.get("accelerators")
     if isinstance(accelerators, Mapping):
+        if len(accelerators) > MAX_ACCELERATORS:
+            message = f"has {len(accelerators)} entries: at most {MAX_ACCELERATORS:,} are accepted"
+            raise InputError(Mistake(source.label, field_path((*prefix, "accelerators")), message))
         entries = {
             key: _accelerator_entry(entry, source, (*prefix, "accelerators", key), loading)
             for key, entry in accelerators.items()

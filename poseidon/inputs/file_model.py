@@ -116,7 +116,7 @@ def _merged(
     """All problems as one error; what is wrong with an `absent` field is said where it derives from or is misspelt."""
     details = [InitErrorDetails(type=_custom(item.message), loc=item.location, input=None) for item in problems]
     items = error.errors(include_url=False) if error else []
-    elsewhere = [item for item in items if item["loc"][0] not in absent]
+    elsewhere = [item for item in items if item["loc"][:1] not in {(name,) for name in absent}]
     for item in items if not details and not elsewhere else elsewhere:
         kind: str | PydanticCustomError = item["type"]
         if kind == PROBLEM:

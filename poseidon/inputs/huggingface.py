@@ -44,4 +44,4 @@ def model_from_huggingface(data: Mapping[str, Any], file: str, name: str, prefix
         message = f"{shown(model_type)} is not supported; {hint}accepted: {', '.join(_FAMILIES)}"
         raise InputError(Mistake(file, field_path((*prefix, "model_type")), message))
     config = validate(family, data, file, prefix)
-    return validate(Model, {"name": name, **config.model_fields_of_family()}, file, prefix)
+    return validate(Model, {"name": name, **config.shapes()}, file, prefix)

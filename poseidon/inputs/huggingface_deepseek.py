@@ -30,7 +30,7 @@ class DeepSeekV2(Family):
     attention_bias: Switch = False
     tie_word_embeddings: Switch = False
 
-    def model_fields_of_family(self) -> dict[str, Any]:
+    def shapes(self) -> dict[str, Any]:
         """See `Family`."""
         mla = ("q_lora_rank", "kv_lora_rank", "qk_nope_head_dim", "qk_rope_head_dim", "v_head_dim")
         return {

@@ -14,6 +14,6 @@ class Family(FileModel):
 
     model_config = ConfigDict(extra="ignore")
 
-    def model_fields_of_family(self) -> dict[str, Any]:
+    def shapes(self) -> dict[str, Any]:
         """The fields of `Model`, without the name; None where `Model` derives the value."""
         raise NotImplementedError

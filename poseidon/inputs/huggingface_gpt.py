@@ -27,7 +27,7 @@ class Gpt2(Family):
     n_inner: Count | None = None
     tie_word_embeddings: Switch = True
 
-    def model_fields_of_family(self) -> dict[str, Any]:
+    def shapes(self) -> dict[str, Any]:
         """See `Family`."""
         return {
             "num_layers": self.n_layer,
@@ -55,7 +55,7 @@ class Opt(Family):
     enable_bias: Switch = True
     tie_word_embeddings: Switch = True
 
-    def model_fields_of_family(self) -> dict[str, Any]:
+    def shapes(self) -> dict[str, Any]:
         """See `Family`."""
         biases = ("qkv_bias", "attention_output_bias", "mlp_bias")
         return {

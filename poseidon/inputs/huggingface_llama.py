@@ -23,7 +23,7 @@ class Llama(Family):
     attention_bias: Switch = False
     mlp_bias: Switch = False
 
-    def model_fields_of_family(self) -> dict[str, Any]:
+    def shapes(self) -> dict[str, Any]:
         """See `Family`."""
         return {
             "num_layers": self.num_hidden_layers,
@@ -45,10 +45,10 @@ class Mistral(Llama):
 
     num_key_value_heads: Count | None = 8
 
-    def model_fields_of_family(self) -> dict[str, Any]:
+    def shapes(self) -> dict[str, Any]:
         """See `Family`."""
         without_biases = {"qkv_bias": False, "attention_output_bias": False, "mlp_bias": False}
-        return {**super().model_fields_of_family(), **without_biases}
+        return {**super().shapes(), **without_biases}
 
 
 class Mixtral(Mistral):
@@ -57,14 +57,14 @@ class Mixtral(Mistral):
     num_local_experts: Count
     num_experts_per_tok: Count
 
-    def model_fields_of_family(self) -> dict[str, Any]:
+    def shapes(self) -> dict[str, Any]:
         """See `Family`."""
         moe = {
             "num_experts": self.num_local_experts,
             "experts_per_token": self.num_experts_per_tok,
             "expert_ffn_hidden_size": self.intermediate_size,
         }
-        return {**super().model_fields_of_family(), "moe": moe}
+        return {**super().shapes(), "moe": moe}
 
 
 class Qwen2(Mistral):
@@ -72,9 +72,9 @@ class Qwen2(Mistral):
 
     num_key_value_heads: Count | None = 32
 
-    def model_fields_of_family(self) -> dict[str, Any]:
+    def shapes(self) -> dict[str, Any]:
         """See `Family`."""
-        return {**super().model_fields_of_family(), "qkv_bias": True}
+        return {**super().shapes(), "qkv_bias": True}
 
 
 class Qwen3(Llama):
@@ -83,9 +83,9 @@ class Qwen3(Llama):
     num_key_value_heads: Count | None = 32
     head_dim: Count | None = 128
 
-    def model_fields_of_family(self) -> dict[str, Any]:
+    def shapes(self) -> dict[str, Any]:
         """See `Family`."""
-        return {**super().model_fields_of_family(), "qk_norm": True, "mlp_bias": False}
+        return {**super().shapes(), "qk_norm": True, "mlp_bias": False}
 
 
 class Qwen3Moe(Qwen3):
@@ -106,9 +106,9 @@ class Qwen3Moe(Qwen3):
         """Newer versions of `transformers` write `num_local_experts`."""
         return {"num_experts": data.get("num_local_experts")}
 
-    def model_fields_of_family(self) -> dict[str, Any]:
+    def shapes(self) -> dict[str, Any]:
         """See `Family`."""
-        fields = super().model_fields_of_family()
+        fields = super().shapes()
         if not self.num_experts or self.decoder_sparse_step > self.num_hidden_layers:
             return fields
         moe = {

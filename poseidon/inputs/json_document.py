@@ -4,15 +4,12 @@ from __future__ import annotations
 
 import json
 import math
-from collections.abc import Iterator
 from typing import Any
 
 from poseidon.errors import InputError, Mistake
 from poseidon.inputs.field_path import field_path
 from poseidon.inputs.file_model import shown
-
-MAX_DEPTH = 100
-"""Deepest accepted nesting of lists and mappings."""
+from poseidon.inputs.limits import MAX_DEPTH, MAX_MISTAKES, MAX_VALUES
 
 
 def parse_json(text: str, file: str) -> tuple[Any, list[Mistake]]:
@@ -39,22 +36,38 @@ def parse_json(text: str, file: str) -> tuple[Any, list[Mistake]]:
         raise InputError(Mistake(file, "", _too_deep())) from None
     except ValueError:
         raise InputError(Mistake(file, "", "has a whole number of thousands of digits")) from None
-    mistakes = [Mistake(file, "", f"key {shown(key)} is given twice") for key in dict.fromkeys(repeated)]
-    mistakes += _value_mistakes(data, (), file)
-    return data, mistakes
+    mistakes = [
+        Mistake(file, "", f"key {shown(key)} is given twice") for key in list(dict.fromkeys(repeated))[:MAX_MISTAKES]
+    ]
+    walk = _Walk(file)
+    walk.visit(data, ())
+    return data, mistakes + walk.mistakes
 
 
-def _value_mistakes(value: Any, location: tuple[str | int, ...], file: str) -> Iterator[Mistake]:
-    """Numbers that are not finite; raises InputError when `value` is nested too deeply."""
-    if isinstance(value, float) and not math.isfinite(value):
-        yield Mistake(file, field_path(location), "is not a finite number")
-    if not isinstance(value, dict | list):
-        return
-    if len(location) >= MAX_DEPTH:
-        raise InputError(Mistake(file, "", _too_deep()))
-    for key, child in value.items() if isinstance(value, dict) else enumerate(value):
-        if isinstance(child, dict | list | float):
-            yield from _value_mistakes(child, (*location, key), file)
+class _Walk:
+    """Looks at all values of a document."""
+
+    def __init__(self, file: str) -> None:
+        self.mistakes: list[Mistake] = []
+        self._file = file
+        self._num_values = 0
+
+    def visit(self, value: Any, location: tuple[str | int, ...]) -> None:
+        """Notes numbers that are not finite; raises InputError on too many values or too deep nesting."""
+        if isinstance(value, float) and not math.isfinite(value):
+            if len(self.mistakes) >= MAX_MISTAKES:
+                raise InputError([*self.mistakes, Mistake(self._file, "", "and more mistakes")])
+            self.mistakes.append(Mistake(self._file, field_path(location), "is not a finite number"))
+        if not isinstance(value, dict | list):
+            return
+        self._num_values += len(value)
+        if self._num_values > MAX_VALUES:
+            raise InputError(Mistake(self._file, "", f"has more than {MAX_VALUES:,} values"))
+        if len(location) >= MAX_DEPTH:
+            raise InputError(Mistake(self._file, "", _too_deep()))
+        for key, child in value.items() if isinstance(value, dict) else enumerate(value):
+            if isinstance(child, dict | list | float):
+                self.visit(child, (*location, key))
 
 
 def _too_deep() -> str:

@@ -20,6 +20,7 @@ class Loading:
         """Nothing read yet."""
         self.files: dict[str, str] = {}
         self.mistakes: list[Mistake] = []
+        self._fields: set[tuple[str, str]] = set()
 
     def read(self, source: SourceFile) -> ReadDocument:
         """Reads a file and remembers its hash; raises InputError when there is nothing to check."""
@@ -45,8 +46,9 @@ class Loading:
 
     def _collect(self, mistakes: Iterable[Mistake]) -> None:
         """Adds mistakes; one of reading stands for what checking says about the same field."""
-        known = {(mistake.file, mistake.field) for mistake in self.mistakes if mistake.field}
-        self.mistakes += [mistake for mistake in mistakes if (mistake.file, mistake.field) not in known]
+        new = [mistake for mistake in mistakes if (mistake.file, mistake.field) not in self._fields]
+        self.mistakes += new
+        self._fields |= {(mistake.file, mistake.field) for mistake in new if mistake.field}
 
     def finish(self) -> None:
         """Raises InputError with all mistakes, if there are any."""

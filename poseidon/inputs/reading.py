@@ -12,11 +12,9 @@ from typing import Any
 
 from poseidon.errors import InputError, Mistake
 from poseidon.inputs.json_document import parse_json
+from poseidon.inputs.limits import MAX_BYTES
 from poseidon.inputs.source_file import file_label
 from poseidon.inputs.yaml_document import parse_yaml
-
-MAX_BYTES = 16_000_000
-"""Largest accepted document."""
 
 
 @dataclass(frozen=True)

@@ -36,6 +36,7 @@ class SourceFile:
 
 
 def file_label(path: str | Path) -> str:
-    """The name of a file as errors show it, always printable."""
+    """The name of a file as errors show it: printable, and cut when it is absurdly long."""
     name = os.path.normpath(path)
-    return name if name.isprintable() else ascii(name)
+    name = name if name.isprintable() else ascii(name)
+    return name if len(name) <= 300 else f"...{name[-297:]}"

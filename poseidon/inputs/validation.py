@@ -11,11 +11,9 @@ from pydantic_core import ErrorDetails
 from poseidon.errors import InputError, Mistake
 from poseidon.inputs.field_path import field_path
 from poseidon.inputs.file_model import PROBLEM, FileModel, nearest, shown
+from poseidon.inputs.limits import MAX_MISTAKES
 
 Record = TypeVar("Record", bound=FileModel)
-
-MAX_MISTAKES = 50
-"""Mistakes of one document that are listed; a file with more is likely not what it was taken for."""
 
 _EXPECTED = {
     "int_type": "a whole number",

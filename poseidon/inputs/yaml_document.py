@@ -11,11 +11,8 @@ import yaml
 from poseidon.errors import InputError, Mistake
 from poseidon.inputs.field_path import field_path
 from poseidon.inputs.file_model import shown
-from poseidon.inputs.json_document import MAX_DEPTH
+from poseidon.inputs.limits import MAX_DEPTH, MAX_MISTAKES, MAX_VALUES
 from poseidon.inputs.yaml_scalar import plain_scalar
-
-MAX_VALUES = 500_000
-"""Most values of a document, counting those that aliases repeat."""
 
 _LOADER = getattr(yaml, "CSafeLoader", yaml.SafeLoader)
 _PLAIN_TAGS = (None, "!", "tag:yaml.org,2002:str", "tag:yaml.org,2002:map", "tag:yaml.org,2002:seq")
@@ -62,13 +59,12 @@ class _Builder:
     """Builds the document's value from parser events, with a stack instead of recursion."""
 
     def __init__(self, file: str) -> None:
-        self.file = file
+        self._file = file
         self.value: Any = None
         self.mistakes: list[Mistake] = []
         self._stack: list[_Container] = []
         self._anchors: dict[str, tuple[Any, int]] = {}
         self._num_documents = 0
-        self._num_values = 0
 
     def take(self, event: yaml.Event) -> None:
         """Takes the next event of the parser."""
@@ -154,8 +150,10 @@ class _Builder:
             raise self._refusal(f"line {line}: the tag {shown(tag)} is not accepted; only plain data is")
 
     def _mistake(self, line: int, message: str) -> None:
+        if len(self.mistakes) >= MAX_MISTAKES:
+            raise self._refusal("and more mistakes")
         location = [container.place() for container in self._stack]
-        self.mistakes.append(Mistake(self.file, field_path(location), f"line {line}: {message}"))
+        self.mistakes.append(Mistake(self._file, field_path(location), f"line {line}: {message}"))
 
     def _refusal(self, message: str) -> InputError:
-        return InputError([*self.mistakes, Mistake(self.file, "", message)])
+        return InputError([*self.mistakes, Mistake(self._file, "", message)])

@@ -1,1 +1,25 @@
+"""The plan: what to run where, built from a search's answer and re-checked without it."""
 
+from poseidon.plan.build import build_plan
+from poseidon.plan.check import check_pipeline, check_plan
+from poseidon.plan.finding import Finding, Verdict
+from poseidon.plan.plan import CriticalPathShares, NodeDevices, NoPlan, Pipeline, Plan, PlannedStage, SearchSummary
+from poseidon.plan.timing import pipeline_order, pipeline_times, pipeline_timeline
+
+__all__ = [
+    "CriticalPathShares",
+    "Finding",
+    "NoPlan",
+    "NodeDevices",
+    "Pipeline",
+    "Plan",
+    "PlannedStage",
+    "SearchSummary",
+    "Verdict",
+    "build_plan",
+    "check_pipeline",
+    "check_plan",
+    "pipeline_order",
+    "pipeline_timeline",
+    "pipeline_times",
+]

@@ -26,8 +26,7 @@ REGIONS_PER_LAYER = 2
 
 @dataclass(frozen=True)
 class Device:
-    """One accelerator at one TP degree: its rates, and its TP group's link with how many of the node's devices send at
-    once."""
+    """One accelerator: its rates, its link inside a node, and how many devices of the node send at once."""
 
     rates: DeviceRates
     link: Link
@@ -104,8 +103,7 @@ def layer_rows(
 
 
 def _replay_ms(operations: tuple[Operation, ...], forward: float, device: Device, recompute: Recompute) -> float:
-    """What recomputation adds to the backward pass: the whole forward pass, with its communication, or the replayed
-    part."""
+    """What recomputation adds to the backward pass: the whole forward pass, or the operations that are replayed."""
     if recompute == "full":
         return forward
     if recompute == "selective":
@@ -135,8 +133,10 @@ def _efficiency(device: Device) -> float:
 
 
 def embedding_row(model: Model, batch: MicroBatch, device: Device) -> Row:
-    """The embedding: its output is all-reduced over TP; with sequence parallelism reduce-scattered, and gathered on
-    the way back."""
+    """The embedding, whose output is all-reduced over TP.
+
+    With sequence parallelism it is reduce-scattered, and its gradient gathered.
+    """
     operations = embedding_operations(model, batch)
     half = _half_region_ms(model, batch, device)
     return Row(

@@ -29,8 +29,7 @@ def attention_operations(model: Model, batch: MicroBatch) -> tuple[Operation, ..
 
 
 def key_value_heads(model: Model, tp: int) -> float:
-    """Key/value heads on one device; with more TP ranks than heads each holds a whole one (Megatron-LM replicates
-    them)."""
+    """Key/value heads on one device; with more TP ranks than heads each holds a whole one (as in Megatron-LM)."""
     return max(model.num_kv_heads, tp) / tp
 
 

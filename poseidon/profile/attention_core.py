@@ -18,8 +18,7 @@ LOG_SUM_EXP_BYTES = 4
 def attention_core(
     model: Model, batch: MicroBatch, query: float, key: float, value: float, output: float
 ) -> tuple[Operation, ...]:
-    """The core's operations; `query`, `key`, `value`, `output` are the widths on one device, all of its heads
-    together."""
+    """The core's operations; `query` ... `output` are widths on one device, over all of its heads."""
     if not batch.flash_attention:
         return _separate_kernels(model, batch, query, key, value, output)
     inputs = batch.tokens * (query + key + value) * ELEMENT_BYTES

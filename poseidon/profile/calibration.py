@@ -1,5 +1,4 @@
-"""The constants of the analytic profile, each with its origin (docs/profile.md tells how they were fitted and how well
-they do)."""
+"""The constants of the analytic profile, each with its origin; docs/profile.md tells how well they do."""
 
 from __future__ import annotations
 
@@ -12,8 +11,7 @@ class Calibration:
 
     compute_efficiency: float = 0.8
     """Fraction of the peak in the best large matrix product, where an accelerator doesn't state its own: median of the
-    14 measured devices (0.51-0.97) of stas00/ml-engineering, compute/accelerator, "maximum achievable matmul
-    FLOPS"."""
+    14 measured devices (0.51-0.97) of stas00/ml-engineering, "maximum achievable matmul FLOPS"."""
     training_share: float = 0.85
     """Part of that rate that the matrix products of a training step reach: fitted."""
     half_rate_side: float = 128.0

@@ -20,8 +20,7 @@ def tp_refusal(model: Model, tp: int) -> str | None:
 
 
 def tp_degrees(model: Model, cluster: Cluster, accelerator: str) -> tuple[int, ...]:
-    """TP degrees that the model allows and that divide the nodes of an accelerator (a TP group stays in one node),
-    ascending.
+    """TP degrees that the model and the nodes of an accelerator allow, ascending; a TP group stays in one node.
 
     Node groups of different sizes: a degree counts when it divides any of them.
     """

@@ -7,7 +7,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Annotated, Any, Literal
 
-from pydantic import Field
+from pydantic import BaseModel, ConfigDict, Field
 
 from poseidon.errors import InputError, Mistake
 from poseidon.inputs.fields import Count, Name
@@ -52,7 +52,13 @@ class _VocabularyRow(_Row):
     layer_type: Literal["embedding", "head"] | None = None
 
 
-class _Transfer(FileModel):
+class _Measured(BaseModel):
+    """A record whose names in the file can't be names of fields here."""
+
+    model_config = ConfigDict(frozen=True, extra="forbid")
+
+
+class _Transfer(_Measured):
     sender: Name = Field(alias="from")
     receiver: Name = Field(alias="to")
     link: LinkClass
@@ -60,7 +66,7 @@ class _Transfer(FileModel):
     ms: Milliseconds
 
 
-class _AllReduce(FileModel):
+class _AllReduce(_Measured):
     accelerator: Name
     tp: Count
     dp: Count
@@ -70,7 +76,6 @@ class _AllReduce(FileModel):
 
 
 class _ProfileFile(FileModel):
-    format: Literal["poseidon.profile/1"] = Field(alias="schema")
     model: Name
     seq_length: Count
     precision: Precision
@@ -87,7 +92,10 @@ def read_profile(path: str | Path, recompute: Recompute = "none") -> Profile:
 
     Raises InputError with every mistake: fields, and rows given twice.
     """
-    parsed = validate(_ProfileFile, read_document(path).data, str(path))
+    data = dict(read_document(path).data)
+    if data.pop("schema", None) != SCHEMA:
+        raise InputError(Mistake(str(path), "schema", f"is not a profile: schema {SCHEMA!r} is expected"))
+    parsed = validate(_ProfileFile, data, str(path))
     layer_keys = [LayerKey(row.key, row.layer_type, row.recompute or recompute) for row in parsed.layers]
     embedding_keys = [row.key for row in parsed.embedding]
     head_keys = [row.key for row in parsed.head]

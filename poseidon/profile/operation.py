@@ -13,8 +13,7 @@ from poseidon.profile.micro_batch import ELEMENT_BYTES
 GRADIENT_BYTES = 4
 """Weight gradients are accumulated in fp32."""
 BACKWARD_TRAFFIC = 1.5
-"""A norm reads 1 and writes 1 tensor forward, reads 2 and writes 1 backward; other element-wise operations are close
-to that."""
+"""A norm reads 1 and writes 1 tensor forward, reads 2 and writes 1 backward; others are close to that."""
 
 
 @dataclass(frozen=True)
@@ -42,8 +41,7 @@ class Operation:
     forward_flops: float = 0.0
     backward_flops: float = 0.0
     smallest_side: float = 0.0
-    """The smallest dimension of the matrix product on this device; 0 where the rule for small products doesn't
-    apply."""
+    """The smallest dimension of the matrix product on this device; 0 for other operations."""
     forward_bytes: float = 0.0
     """Bytes read and written in device memory."""
     backward_bytes: float = 0.0

@@ -42,6 +42,8 @@ class SearchArrays:
     all_reduce: Floats
     cost: Floats
     beta: Floats
+    gamma: Floats
+    """Work between the first backward and the last forward, (M - w_i)(F + B); what follows the stage is added to it (docs/algorithm.md, family 2)."""
     alone: Floats
     """All work of the stage: a bound by itself."""
     max_layers: Ints
@@ -81,6 +83,7 @@ def search_arrays(problem: Problem) -> SearchArrays:
     interleaved = problem.num_chunks > 1
     cost = forward + backward
     beta = _chunked_beta(problem, most) if interleaved else _beta(problem, forward, backward, warmup)
+    gamma = _gamma(problem, forward, backward, warmup)
     alone = problem.num_micro_batches * (forward + backward) + all_reduce
     pool_of_kind, units_of_kind, pool_units, node_units = _pools(problem)
     inter = np.array(problem.inter_node_ms, dtype=np.float64)
@@ -100,6 +103,7 @@ def search_arrays(problem: Problem) -> SearchArrays:
         all_reduce=all_reduce,
         cost=cost,
         beta=beta,
+        gamma=gamma,
         alone=alone,
         max_layers=limits,
         warmup=warmup,
@@ -182,6 +186,15 @@ def _beta(problem: Problem, forward: Floats, backward: Floats, warmup: Ints) -> 
         return (total - 1) * (forward + backward)
     left = total - warmup[None, :, None, None].astype(np.float64)
     return left * forward + (total - 1) * backward
+
+
+def _gamma(problem: Problem, forward: Floats, backward: Floats, warmup: Ints) -> Floats:
+    """Work between a stage's first backward and its last forward; minus infinity where no forward follows a backward."""
+    left = problem.num_micro_batches - warmup[None, :, None, None].astype(np.float64)
+    if problem.num_chunks > 1:
+        return np.full_like(forward, -np.inf)
+    with np.errstate(invalid="ignore"):
+        return np.where(left > 0, left * (forward + backward), -np.inf)
 
 
 def _chunked_beta(problem: Problem, most: int) -> Floats:

@@ -10,10 +10,11 @@ import numpy as np
 from poseidon.cost.problem import Problem
 from poseidon.search._branch_and_bound import BranchAndBound
 from poseidon.search._chunked_search import ChunkedSearch
+from poseidon.search._local_search import LocalSearch
 from poseidon.search._sampling import Sampler
 from poseidon.search._stage_graph import StageGraph
 from poseidon.search._tables import CompletionTables, most_layers_after
-from poseidon.search.arrays import Ints, SearchArrays, search_arrays
+from poseidon.search.arrays import Floats, Ints, SearchArrays, search_arrays
 from poseidon.search.evaluate import order_graph
 from poseidon.search.options import SearchOptions
 from poseidon.search.quick_bound import quick_bound
@@ -24,6 +25,8 @@ from poseidon.search.tolerance import prune_fraction
 SLICE = 2000
 """Search nodes between two looks at the clock."""
 MOST_REFINEMENTS = 4
+MOST_ROUNDS = 50
+"""Rounds of local moves on a first incumbent."""
 MOST_SPLITS = 50_000
 """Splits of a stage's layers over its chunks that are tried in full for one allocation."""
 
@@ -82,17 +85,18 @@ class ExactSearch:
         """Builds tables over ever narrower ranges of the bottleneck, trying their minimisers, until a search is worth it."""
         arrays = self._arrays
         tolerance = prune_fraction(self._options.gap)
-        low, high = 0.0, math.inf
+        ceiling = self._ceiling()
+        low = self._least_bottleneck(ceiling)
         for _ in range(MOST_REFINEMENTS):
-            ceiling = min(high, self.cutoff_ms - float(arrays.cost.min()))
-            values = achievable(arrays, low, ceiling)
-            values = values[least_bottleneck(arrays, self._graph, values, self.cutoff_ms) :]
-            if len(values) == 0:
-                self._close(self.cutoff_ms)
+            ceiling = min(ceiling, self._ceiling())
+            if not low <= ceiling:
+                self._close(min(self.cutoff_ms, self._floor_ms))
                 return
-            search = self._tables(values, tolerance)
+            search = self._tables(low, ceiling, tolerance)
             search.try_minimisers()
             self._take(search)
+            if search.improved and not arrays.is_interleaved:
+                self._polish(search)
             self._search = search
             roots = search.tables.root_bounds
             is_open = roots < self.cutoff_ms * (1 - tolerance)
@@ -101,13 +105,33 @@ class ExactSearch:
             if len(open_) == 0:
                 self._close(min(self._floor_ms, self.cutoff_ms))
                 return
-            low, high = search.tables.low[open_[0]], search.tables.high[open_[-1]]
-            if len(values) <= self._options.num_thresholds or len(open_) > self._options.num_thresholds // 2:
+            low, ceiling = search.tables.low[open_[0]], search.tables.high[open_[-1]]
+            if len(open_) > self._options.num_thresholds // 2:
                 break
         self.bound_ms = max(self.bound_ms, min(float(roots.min()), self._floor_ms))
 
-    def _tables(self, values: np.ndarray, tolerance: float) -> BranchAndBound:
-        thresholds = spread(values, self._options.num_thresholds)
+    def _polish(self, search: BranchAndBound) -> None:
+        """Improves the incumbent by local moves."""
+        kinds, layers = search.best_plan
+        local = LocalSearch(self._arrays, self._graph)
+        time_ms, kinds, layers = local.improve(kinds, layers[:, 0].copy(), search.best_ms, MOST_ROUNDS)
+        self._counters.simulations += local.num_simulations
+        self._offer(time_ms, kinds, layers[:, None])
+        search.set_incumbent(self.cutoff_ms)
+
+    def _ceiling(self) -> float:
+        """The largest bottleneck that a plan faster than the cutoff can have."""
+        return self.cutoff_ms - float(self._arrays.cost.min())
+
+    def _least_bottleneck(self, ceiling_ms: float) -> float:
+        """The least bottleneck that any plan can have; infinite where none stays below the ceiling."""
+        values = achievable(self._arrays, 0.0, ceiling_ms)
+        index = least_bottleneck(self._arrays, self._graph, values, self.cutoff_ms)
+        return float(values[index]) if index < len(values) else math.inf
+
+    def _tables(self, least_ms: float, ceiling_ms: float, tolerance: float) -> BranchAndBound:
+        values = achievable(self._arrays, least_ms, ceiling_ms)
+        thresholds = spread(least_ms, values, ceiling_ms, self._options.num_thresholds)
         first = thresholds.first_allowed(self._arrays, self.cutoff_ms)
         limits = limits_under(self._arrays, float(thresholds.high[-1]), self.cutoff_ms)
         tables = CompletionTables(
@@ -138,6 +162,11 @@ class ExactSearch:
         self.cutoff_ms = min(self.cutoff_ms, cutoff_ms)
         if self._search is not None:
             self._search.set_incumbent(cutoff_ms)
+
+    @property
+    def name(self) -> str:
+        """The problem's name."""
+        return self._arrays.problem.name
 
     @property
     def search_nodes(self) -> int:

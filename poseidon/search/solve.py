@@ -13,6 +13,9 @@ from poseidon.search.result import Counters, SearchResult, SolutionStatus, Termi
 from poseidon.search.tolerance import is_optimal, prune_fraction
 from poseidon.search.watch import Progress, Watch
 
+FIRST_BUDGET = 4000
+"""Search nodes that each open outer choice gets in the first round; every further round doubles them."""
+
 
 def solve(
     problems: Iterable[Problem],
@@ -35,78 +38,91 @@ def solve(
 
 
 class _OuterSearch:
-    """Takes the outer choices one by one, the most promising first."""
+    """Takes the outer choices in two passes: every promising one is opened (tables, first plans), then those still open are searched."""
 
     def __init__(self, choices: Sequence[Bounded], options: SearchOptions, watch: Watch) -> None:
         self.watch = watch
         self._options = options
         self._choices = sorted(choices, key=lambda choice: (choice.bound_ms, choice.arrays.problem.name))
+        self._bounds = [choice.bound_ms for choice in self._choices]
         self._incumbents = Incumbents(options.top)
         self._counters = Counters()
+        self._open: dict[int, ExactSearch] = {}
         self._done = 0
-        self._floor_ms = math.inf
         self._hit_node_limit = False
-        self._current: ExactSearch | None = None
 
     def run(self) -> None:
         samples = self._options.warmup_samples
-        for choice in self._choices:
+        for index in range(len(self._choices)):
             if self.watch.must_stop():
                 return
-            cutoff_ms = self._incumbents.cutoff_ms
-            if choice.bound_ms >= cutoff_ms * (1 - prune_fraction(self._options.gap)):
+            if not self._is_open(index):
                 self._counters.prune("outer choice", 1)
-                self._finish(choice.bound_ms)
+                self._done += 1
                 continue
-            self._search(choice, cutoff_ms, samples)
+            self._start(index, samples)
             samples = 0
+        budget = FIRST_BUDGET
+        while self._open and not self.watch.must_stop():
+            for index in sorted(self._open, key=lambda index: (self._bounds[index], index)):
+                self._search(index, budget)
+            budget *= 2
 
-    def _search(self, choice: Bounded, cutoff_ms: float, samples: int) -> None:
-        search = self._current = ExactSearch(choice, self._options, cutoff_ms, self._counters, samples)
-        self._offer(search)
-        while not search.done and not self.watch.must_stop():
+    def _is_open(self, index: int) -> bool:
+        """Whether an outer choice may still hold a better plan than those known."""
+        return self._bounds[index] < self._incumbents.cutoff_ms * (1 - prune_fraction(self._options.gap))
+
+    def _start(self, index: int, samples: int) -> None:
+        search = ExactSearch(self._choices[index], self._options, self._incumbents.cutoff_ms, self._counters, samples)
+        self._open[index] = search
+        self._take(index)
+
+    def _search(self, index: int, budget: int) -> None:
+        """Gives an opened outer choice some search nodes."""
+        search = self._open[index]
+        last = search.search_nodes + budget
+        search.improve_cutoff(self._incumbents.cutoff_for(search.name))
+        while not search.done and search.search_nodes < last and self._is_open(index) and not self.watch.must_stop():
             if self._options.node_limit is not None and search.search_nodes >= self._options.node_limit:
-                self._hit_node_limit = True
+                self._hit_node_limit = search.done = True
                 break
             search.advance()
-            self._offer(search)
-            self.watch.tell(self._progress)
-        if self.watch.stopped is None:
-            self._finish(search.bound_ms)
-            search.count()
-            self._current = None
+            self._take(index)
+        if not self._is_open(index) and index in self._open:
+            self._close(index)
 
-    def _offer(self, search: ExactSearch) -> None:
+    def _take(self, index: int) -> None:
+        """Takes over what a search has found out."""
+        search = self._open[index]
+        self._bounds[index] = search.bound_ms
         if search.solution is not None:
             self._incumbents.offer(search.solution, self.watch.seconds)
+        if search.done:
+            self._close(index)
+        self.watch.tell(self._progress)
 
-    def _finish(self, bound_ms: float) -> None:
-        self._floor_ms = min(self._floor_ms, bound_ms)
+    def _close(self, index: int) -> None:
+        self._open.pop(index).count()
         self._done += 1
 
     @property
     def _lower_bound_ms(self) -> float:
-        open_ = self._choices[self._done :]
-        bounds = [choice.bound_ms for choice in open_]
-        if self._current is not None and open_:
-            bounds[0] = max(bounds[0], self._current.bound_ms)
-        return min([self._floor_ms, self._incumbents.best_ms, *bounds])
+        return min(self._incumbents.best_ms, min(self._bounds, default=math.inf))
 
     def _progress(self) -> Progress:
-        nodes = self._counters.search_nodes + (self._current.search_nodes if self._current else 0)
+        nodes = self._counters.search_nodes + sum(search.search_nodes for search in self._open.values())
         return Progress(
             self.watch.seconds, self._incumbents.best_ms, self._lower_bound_ms, nodes, self._done, len(self._choices)
         )
 
     def result(self) -> SearchResult:
         lower_bound_ms = self._lower_bound_ms
-        if self._current is not None:
-            self._current.count()
-        solutions = self._incumbents.solutions
+        for search in self._open.values():
+            search.count()
         return SearchResult(
             status=self._status(lower_bound_ms),
             termination=self._termination(lower_bound_ms),
-            solutions=solutions,
+            solutions=self._incumbents.solutions,
             lower_bound_ms=lower_bound_ms,
             seconds=self.watch.seconds,
             counters=self._counters,

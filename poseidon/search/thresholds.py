@@ -14,7 +14,7 @@ from poseidon.search.arrays import Floats, Ints, SearchArrays
 
 @dataclass(frozen=True)
 class Thresholds:
-    """J intervals that cover every value the bottleneck can take: `low[j]` .. `high[j]`, both achievable, in milliseconds."""
+    """J intervals, `low[j]` to `high[j]` (ms), that cover every value the bottleneck can take in a range."""
 
     low: Floats
     high: Floats
@@ -55,11 +55,20 @@ def least_bottleneck(arrays: SearchArrays, graph: StageGraph, values: Floats, cu
     return low
 
 
-def spread(values: Floats, count: int) -> Thresholds:
-    """At most `count` thresholds over the given achievable values: all of them where they are few, else evenly spaced by value."""
-    if len(values) <= count:
-        return Thresholds(np.ascontiguousarray(values), np.ascontiguousarray(values))
-    targets = np.linspace(values[0], values[-1], count)
-    last = np.unique(np.append(np.searchsorted(values, targets[:-1], side="right") - 1, len(values) - 1))
-    first = np.concatenate(([0], last[:-1] + 1))
-    return Thresholds(np.ascontiguousarray(values[first]), np.ascontiguousarray(values[last]))
+def spread(least_ms: float, values: Floats, ceiling_ms: float, count: int) -> Thresholds:
+    """At most `count` thresholds that cover bottlenecks from `least_ms` to `ceiling_ms`.
+
+    `values` are the achievable values of beta in between, ascending. An interval begins at one of them and ends right below the next chosen
+    one, so a bottleneck that is some stage's beta loses nothing; where they are sparse, points between them are added for
+    bottlenecks of the other family.
+    """
+    values = np.union1d([least_ms], values)
+    if len(values) > count:
+        targets = np.linspace(values[0], values[-1], count)
+        low = values[np.unique(np.searchsorted(values, targets, side="right") - 1)]
+    else:
+        last = ceiling_ms if np.isfinite(ceiling_ms) else float(values[-1])
+        between = np.linspace(values[0], last, count - len(values) + 2)[1:-1]
+        low = np.union1d(values, between)
+    high = np.append(np.nextafter(low[1:], -np.inf), ceiling_ms)
+    return Thresholds(np.ascontiguousarray(low), np.ascontiguousarray(high))

@@ -82,3 +82,12 @@ def test_infinite_numbers_and_other_mistakes_are_reported_together(write: Write,
         ["links.cross_cluster.bandwidth_gbps", "line 10: '1e400' is not a finite number"],
         ["links.intra_node.bandwidth_gbps", "-1400 is too small: at least 0.001 is accepted"],
     ]
+
+
+def test_thousands_of_accelerators_are_refused_before_their_files_are_read(
+    write: Write, cluster_data: dict[str, Any]
+) -> None:
+    cluster_data["accelerators"] = {f"a{index}": "none.yaml" for index in range(1001)}
+    assert lines(write("clusters/c.yaml", cluster_data)) == [
+        "clusters/c.yaml: accelerators: has 1001 entries: at most 1,000 are accepted"
+    ]

@@ -15,8 +15,8 @@ from poseidon.inputs.validation import validate
 CONFIGS = Path(__file__).parents[2] / "configs"
 FOLDERS = ("accelerators", "clusters", "models", "experiments")
 
-# Setting: model, nodes of 8 devices, global batch size, sequence length (paper, section 5 and figures 7-15; the batch and
-# sequence sizes are ours).
+# Setting: model, nodes of 8 devices, global batch size, sequence length (arXiv 2609.06086; the batch and sequence sizes
+# are ours).
 SETTINGS = {
     "setting1": ("Llama-3-8B", {"A2-2": 1, "A2-3": 1}, 128, 4096),
     "setting2": ("Llama-2-13B", {"A2-2": 2, "A2-3": 2}, 128, 4096),

@@ -9,7 +9,8 @@ from typing import Any
 import pytest
 
 from poseidon.errors import InputError
-from poseidon.inputs.reading import MAX_BYTES, read_document
+from poseidon.inputs.limits import MAX_BYTES, MAX_MISTAKES
+from poseidon.inputs.reading import read_document
 
 Write = Callable[[str, Any], Path]
 
@@ -140,3 +141,23 @@ def test_repeated_keys_are_refused(write: Write) -> None:
     yaml_line = refusal(write("a.yaml", "a:\n  b: 1\n  c: 2\n  b: 3\n"))
     assert yaml_line.endswith("a.b: line 4: the key is given twice (first in line 2)")
     assert refusal(write("a.json", '{"a": {"b": 1, "b": 2}}')).endswith("key 'b' is given twice")
+
+
+def test_a_json_file_of_endless_values_is_refused(write: Write) -> None:
+    content = '{"a": [' + "[]," * 500_000 + "[]]}"
+    assert refusal(write("a.json", content)).endswith(": has more than 500,000 values")
+
+
+@pytest.mark.parametrize(
+    ("name", "content"),
+    [
+        ("a.yaml", "a: 1\n" * 1000),
+        ("b.yaml", "a: [" + ".inf," * 1000 + "]"),
+        ("a.json", '{"a": [' + "NaN," * 1000 + "1]}"),
+    ],
+)
+def test_endless_mistakes_are_cut_short(write: Write, name: str, content: str) -> None:
+    with pytest.raises(InputError) as caught:
+        read_document(write(name, content))
+    assert len(caught.value.mistakes) == MAX_MISTAKES + 1
+    assert caught.value.mistakes[-1].message == "and more mistakes"

@@ -7,10 +7,11 @@ import pytest
 from poseidon.errors import InputError, Mistake
 from poseidon.inputs.cluster import Cluster
 from poseidon.inputs.field_path import field_path
+from poseidon.inputs.limits import MAX_MISTAKES
 from poseidon.inputs.links import Link
 from poseidon.inputs.search import SearchSettings
 from poseidon.inputs.training import Training
-from poseidon.inputs.validation import MAX_MISTAKES, validate
+from poseidon.inputs.validation import validate
 
 TRAINING = {"global_batch_size": 32, "seq_length": 128}
 

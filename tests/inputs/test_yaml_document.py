@@ -5,7 +5,8 @@ import yaml
 
 from poseidon.errors import InputError
 from poseidon.inputs import yaml_document
-from poseidon.inputs.yaml_document import MAX_VALUES, parse_yaml
+from poseidon.inputs.limits import MAX_VALUES
+from poseidon.inputs.yaml_document import parse_yaml
 from poseidon.inputs.yaml_scalar import plain_scalar
 
 

@@ -16,6 +16,13 @@ cdef struct Candidate:
     int group             # state after it
 
 
+cdef struct BeamState:
+    # A prefix of the beam search: its last stage, and the state of one stage less that it extends.
+    Candidate candidate
+    int parent            # index in the level before
+    int placed
+
+
 cdef class BranchAndBound:
     cdef readonly StageGraph graph
     cdef readonly CompletionTables tables
@@ -31,7 +38,7 @@ cdef class BranchAndBound:
     cdef double tolerance                 # prune at bound >= best_ms * (1 - tolerance)
     cdef int num_stages, num_layers, num_micro_batches, num_kinds, least
     cdef bint is_gpipe
-    cdef const double[:, :, :, ::1] forward, backward, all_reduce, cost, beta
+    cdef const double[:, :, :, ::1] forward, backward, all_reduce, cost, beta, gamma
     cdef const int[:, :, ::1] max_layers
     cdef const int[::1] row_of_layer, warmup
     cdef const double[:, ::1] intra_node, inter_node
@@ -44,6 +51,8 @@ cdef class BranchAndBound:
     cdef vector[vector[Candidate]] candidates
     cdef vector[size_t] cursor
     cdef vector[int] group, kind, layers, placed
+    # pending: largest gamma of a fixed stage with the round trip of the fixed stages after it; what follows them is still to be added.
+    cdef vector[double] pending
     cdef vector[double] round_trip, bottleneck, slowest_forward, slowest_backward, bound
     cdef vector[int] best_kinds           # N
     cdef vector[int] best_layers          # N x V
@@ -54,9 +63,14 @@ cdef class BranchAndBound:
     cdef void _time_survivors(self, int stage) noexcept nogil
     cdef void _finish(self, int stage) noexcept nogil
     cdef double _work_left(self, int stage, int kind, int layers, double bottleneck) noexcept nogil
+    cdef double _pending(self, int stage, int kind, int layers, double added) noexcept nogil
     cdef void _fill_tip(self, Tips* tips, int lane, int stage, const Candidate* candidate) noexcept nogil
     cdef void _push(self, int stage, const Candidate* candidate) noexcept nogil
     cdef void _remember_prefix(self, int stage, const Candidate* candidate, double time_ms) noexcept nogil
     cdef void _keep(self, int stage, const Candidate* candidate, double time_ms) noexcept nogil
+    cdef vector[vector[BeamState]] levels
+    cdef void _load(self, int stage, int index) noexcept nogil
+    cdef bint _beam(self, int width, int same_state) noexcept nogil
+    cdef bint _widen(self, int stage, int width, int same_state) noexcept nogil
     cdef bint _step(self) noexcept nogil
     cdef void _follow(self, int threshold) noexcept nogil

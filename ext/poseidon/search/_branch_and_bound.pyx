@@ -20,6 +20,15 @@ cdef bint more_promising(const Candidate& one, const Candidate& other) noexcept 
     return one.layers < other.layers
 
 
+cdef bint more_promising_state(const BeamState& one, const BeamState& other) noexcept nogil:
+    # As above; among equals the prefix that stands earlier in the level before.
+    if more_promising(one.candidate, other.candidate):
+        return True
+    if more_promising(other.candidate, one.candidate):
+        return False
+    return one.parent < other.parent
+
+
 cdef class BranchAndBound:
     """Searches one problem of the warm-up family for a plan faster than `best_ms`.
 
@@ -44,6 +53,7 @@ cdef class BranchAndBound:
         self.all_reduce = arrays.all_reduce
         self.cost = arrays.cost
         self.beta = arrays.beta
+        self.gamma = arrays.gamma
         self.max_layers = arrays.max_layers
         self.row_of_layer = arrays.row_of_layer
         self.warmup = arrays.warmup
@@ -68,6 +78,7 @@ cdef class BranchAndBound:
             self.placed.push_back(0)
             self.round_trip.push_back(0.0)
             self.bottleneck.push_back(0.0)
+            self.pending.push_back(-INFINITY)
             self.slowest_forward.push_back(0.0)
             self.slowest_backward.push_back(0.0)
             self.bound.push_back(0.0)
@@ -93,6 +104,17 @@ cdef class BranchAndBound:
             for threshold in range(self.tables.num_thresholds):
                 self._follow(threshold)
         self.restart()
+
+    def beam(self, int width, int same_state=4):
+        """Beam search: stage by stage, only the `width` prefixes with the least bounds live on; True when none had to be dropped.
+
+        At most `same_state` of them may agree in devices used, last kind and layers placed: they have the same completions.
+        """
+        cdef bint exhaustive
+        with nogil:
+            exhaustive = self._beam(width, same_state)
+        self.restart()
+        return exhaustive
 
     def restart(self):
         """Back to the root, with the incumbent kept."""
@@ -165,6 +187,7 @@ cdef class BranchAndBound:
             self.prefix.send_backward[stage - 1] = self.intra_node[kind, previous] if same_node else self.inter_node[kind, previous]
         slowest = self.beta[kind, stage, row, candidate.layers]
         self.bottleneck[stage + 1] = max(self.bottleneck[stage], slowest)
+        self.pending[stage + 1] = self._pending(stage, kind, candidate.layers, candidate.round_trip - self.round_trip[stage])
         slowest = self.prefix.forward[stage]
         self.slowest_forward[stage + 1] = max(self.slowest_forward[stage], slowest)
         slowest = self.prefix.backward[stage]
@@ -175,6 +198,11 @@ cdef class BranchAndBound:
         self.group[stage + 1] = candidate.group
         self.round_trip[stage + 1] = candidate.round_trip
         self.bound[stage + 1] = candidate.bound
+
+    cdef double _pending(self, int stage, int kind, int layers, double added) noexcept nogil:
+        cdef double own = self.gamma[kind, stage, self.row_of_layer[self.placed[stage]], layers]
+        cdef double earlier = self.pending[stage] + added
+        return max(own, earlier)
 
     cdef double _work_left(self, int stage, int kind, int layers, double bottleneck) noexcept nogil:
         # What the first stage + 1 stages have to do after the first round trip: their largest beta, but in GPipe the slowest forward and the
@@ -211,7 +239,7 @@ cdef class BranchAndBound:
         cdef int column = placed if self.max_layers.shape[2] > 1 else 0
         cdef int kind, layers, after, threshold, most, loosest
         cdef double cutoff = self.best_ms * (1.0 - self.tolerance)
-        cdef double round_trip, bottleneck, work_left, bound, boundary
+        cdef double round_trip, bottleneck, work_left, pending, passed, bound, boundary
         cdef const double* rest
         cdef Candidate candidate
         self.survivors.clear()
@@ -231,12 +259,18 @@ cdef class BranchAndBound:
                 bottleneck = self.beta[kind, stage, row, layers]
                 bottleneck = max(self.bottleneck[stage], bottleneck)
                 work_left = self._work_left(stage, kind, layers, bottleneck)
+                pending = self._pending(stage, kind, layers, round_trip - self.round_trip[stage])
                 candidate.bound = INFINITY
                 loosest = -1
                 for threshold in range(self.tables.num_thresholds):
-                    if self.tables.high[threshold] < bottleneck:
+                    if rest[threshold] == INFINITY:
                         continue
-                    bound = round_trip + rest[threshold] + max(work_left, self.tables.low[threshold])
+                    passed = pending + rest[threshold]
+                    passed = max(passed, bottleneck)
+                    if passed > self.tables.high[threshold]:
+                        continue
+                    passed = max(passed, work_left)
+                    bound = round_trip + rest[threshold] + max(passed, self.tables.low[threshold])
                     candidate.bound = min(candidate.bound, bound)
                     if bound < cutoff:
                         loosest = threshold
@@ -340,6 +374,71 @@ cdef class BranchAndBound:
             self.best_kinds[i] = self.kind[i]
         self.best_kinds[stage] = candidate.kind
 
+    cdef bint _beam(self, int width, int same_state) noexcept nogil:
+        cdef bint exhaustive = True
+        cdef int stage, index
+        cdef BeamState root
+        self.levels.resize(self.num_stages + 1)
+        root.parent = -1
+        root.placed = 0
+        self.levels[0].assign(1, root)
+        for stage in range(self.num_stages):
+            self.levels[stage + 1].clear()
+            for index in range(<int>self.levels[stage].size()):
+                self._load(stage, index)
+                self._expand(stage)
+                for candidate in self.candidates[stage]:
+                    root.candidate = candidate
+                    root.parent = index
+                    root.placed = self.placed[stage] + candidate.layers
+                    self.levels[stage + 1].push_back(root)
+            if not self._widen(stage + 1, width, same_state):
+                exhaustive = False
+        return exhaustive
+
+    cdef void _load(self, int stage, int index) noexcept nogil:
+        # Fixes the first `stage` stages as in a state of that level.
+        cdef int i
+        cdef vector[int] path
+        path.resize(stage + 1)
+        for i in range(stage, 0, -1):
+            path[i] = index
+            index = self.levels[i][index].parent
+        for i in range(1, stage + 1):
+            self._push(i - 1, &self.levels[i][path[i]].candidate)
+
+    cdef bint _widen(self, int stage, int width, int same_state) noexcept nogil:
+        # Keeps the most promising states of a level; False when some that might still lead to a better plan were dropped.
+        cdef size_t index, kept, other
+        cdef int alike
+        cdef BeamState state
+        cdef double cutoff = self.best_ms * (1.0 - self.tolerance)
+        cdef bint exhaustive = True
+        sort(self.levels[stage].begin(), self.levels[stage].end(), &more_promising_state)
+        kept = 0
+        for index in range(self.levels[stage].size()):
+            state = self.levels[stage][index]
+            if state.candidate.bound >= cutoff:
+                self.floor_ms = min(self.floor_ms, state.candidate.bound)
+                break
+            alike = 0
+            for other in range(kept):
+                if (
+                    self.levels[stage][other].candidate.group == state.candidate.group
+                    and self.levels[stage][other].candidate.kind == state.candidate.kind
+                    and self.levels[stage][other].placed == state.placed
+                ):
+                    alike += 1
+            if alike >= same_state or kept >= <size_t>width:
+                exhaustive = False
+                if kept >= <size_t>width:
+                    break
+                continue
+            self.levels[stage][kept] = state
+            kept += 1
+        self.levels[stage].resize(kept)
+        return exhaustive
+
     cdef void _follow(self, int threshold) noexcept nogil:
         # Walks from the root along one table's minimisers and times the plan at the end.
         cdef int stage, index
@@ -365,6 +464,9 @@ cdef class BranchAndBound:
                 if value > self.tables.high[threshold]:
                     continue
                 rest = self.tables.completion(candidate.group, candidate.kind, self.placed[stage] + candidate.layers)
+                value = self.gamma[candidate.kind, stage, self.row_of_layer[self.placed[stage]], candidate.layers]
+                if value + rest[threshold] > self.tables.high[threshold]:
+                    continue
                 value = candidate.round_trip + rest[threshold]
                 if value < least:
                     least = value

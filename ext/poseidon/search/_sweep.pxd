@@ -34,3 +34,19 @@ cdef void sweep(
     double* scratch,         # sweep_scratch_size doubles
     double* result,          # LANES: longest path of each candidate
 ) noexcept nogil
+
+# The same with every number of every stage its own in each lane. The caller fills the five arrays of `lanes` (count * LANES numbers each, stage by
+# stage; send_* over the boundary after the stage); `delay` and `all_reduce` as above, all_reduce for every stage.
+cdef struct Lanes:
+    double* clock
+    double* forward
+    double* backward
+    double* send_forward
+    double* send_backward
+    double* ends
+
+cdef Lanes lanes_in(double* scratch, int count) noexcept nogil
+
+cdef void sweep_lanes(
+    int count, int num_micro_batches, const int* warmup, Lanes lanes, const double* delay, const double* all_reduce, double* result
+) noexcept nogil

@@ -35,64 +35,87 @@ cdef inline void spread(double* lanes, double value) noexcept nogil:
         lanes[lane] = value
 
 
-cdef void sweep(const Prefix* prefix, int count, const Tips* tips, double* scratch, double* result) noexcept nogil:
-    # Layout of the scratch: six rows of `count` lanes vectors (clock, F, B, forward and backward transfers, unused), then F ends, M a stage.
-    cdef int num_micro_batches = prefix.num_micro_batches
-    cdef int last = count - 1
-    cdef int stage, microbatch, target, lane
-    cdef Py_ssize_t row = <Py_ssize_t>num_micro_batches * LANES
-    cdef double* clock = scratch
-    cdef double* forward = clock + count * LANES
-    cdef double* backward = forward + count * LANES
-    cdef double* send_forward = backward + count * LANES
-    cdef double* send_backward = send_forward + count * LANES
-    cdef double* ends = send_backward + count * LANES
-    cdef double gradient[LANES]
-    cdef double value
+cdef Lanes lanes_in(double* scratch, int count) noexcept nogil:
+    cdef Lanes lanes
+    lanes.clock = scratch
+    lanes.forward = lanes.clock + count * LANES
+    lanes.backward = lanes.forward + count * LANES
+    lanes.send_forward = lanes.backward + count * LANES
+    lanes.send_backward = lanes.send_forward + count * LANES
+    lanes.ends = lanes.send_backward + count * LANES
+    return lanes
 
+
+cdef void sweep(const Prefix* prefix, int count, const Tips* tips, double* scratch, double* result) noexcept nogil:
+    cdef int last = count - 1
+    cdef int stage, lane
+    cdef double value
+    cdef Lanes lanes = lanes_in(scratch, count)
     for stage in range(last):
-        spread(forward + stage * LANES, prefix.forward[stage])
-        spread(backward + stage * LANES, prefix.backward[stage])
-        spread(send_forward + stage * LANES, prefix.send_forward[stage])
-        spread(send_backward + stage * LANES, prefix.send_backward[stage])
+        spread(lanes.forward + stage * LANES, prefix.forward[stage])
+        spread(lanes.backward + stage * LANES, prefix.backward[stage])
+        spread(lanes.send_forward + stage * LANES, prefix.send_forward[stage])
+        spread(lanes.send_backward + stage * LANES, prefix.send_backward[stage])
     for lane in range(LANES):
-        forward[last * LANES + lane] = tips.forward[lane]
-        backward[last * LANES + lane] = tips.backward[lane]
+        lanes.forward[last * LANES + lane] = tips.forward[lane]
+        lanes.backward[last * LANES + lane] = tips.backward[lane]
         if last > 0:
-            send_forward[(last - 1) * LANES + lane] = tips.send_forward[lane]
-            send_backward[(last - 1) * LANES + lane] = tips.send_backward[lane]
+            lanes.send_forward[(last - 1) * LANES + lane] = tips.send_forward[lane]
+            lanes.send_backward[(last - 1) * LANES + lane] = tips.send_backward[lane]
+    run_all(count, prefix.num_micro_batches, prefix.warmup, lanes, tips.delay)
+    for lane in range(LANES):
+        result[lane] = lanes.clock[last * LANES + lane] + tips.all_reduce[lane]
+    for stage in range(last):
+        for lane in range(LANES):
+            value = lanes.clock[stage * LANES + lane] + prefix.all_reduce[stage]
+            result[lane] = value if value > result[lane] else result[lane]
+
+
+cdef void sweep_lanes(
+    int count, int num_micro_batches, const int* warmup, Lanes lanes, const double* delay, const double* all_reduce, double* result
+) noexcept nogil:
+    cdef int stage, lane
+    cdef double value
+    run_all(count, num_micro_batches, warmup, lanes, delay)
+    spread(result, 0.0)
+    for stage in range(count):
+        for lane in range(LANES):
+            value = lanes.clock[stage * LANES + lane] + all_reduce[stage * LANES + lane]
+            result[lane] = value if value > result[lane] else result[lane]
+
+
+cdef void run_all(int count, int num_micro_batches, const int* warmup, Lanes lanes, const double* delay) noexcept nogil:
+    # Afterwards lanes.clock holds the end of every stage's last operation; lanes.ends (M vectors a stage) the ends of the forwards.
+    cdef int last = count - 1
+    cdef int stage, microbatch, target
+    cdef Py_ssize_t row = <Py_ssize_t>num_micro_batches * LANES
+    cdef double* ends = lanes.ends
+    cdef double gradient[LANES]
 
     # Warm-up: the forwards before each stage's first backward.
     for stage in range(count):
-        spread(clock + stage * LANES, 0.0)
-        for microbatch in range(prefix.warmup[stage]):
+        spread(lanes.clock + stage * LANES, 0.0)
+        for microbatch in range(warmup[stage]):
             if stage == 0:
-                run_alone(clock, forward, ends + microbatch * LANES)
+                run_alone(lanes.clock, lanes.forward, ends + microbatch * LANES)
             else:
-                run(clock + stage * LANES, ends + (stage - 1) * row + microbatch * LANES, send_forward + (stage - 1) * LANES,
-                    forward + stage * LANES, ends + stage * row + microbatch * LANES)
+                run(lanes.clock + stage * LANES, ends + (stage - 1) * row + microbatch * LANES, lanes.send_forward + (stage - 1) * LANES,
+                    lanes.forward + stage * LANES, ends + stage * row + microbatch * LANES)
 
     # Steady state and cool-down: wave m runs B[s, m], then F[s, m + warmup[s]].
     for microbatch in range(num_micro_batches):
-        run(clock + last * LANES, ends + last * row + microbatch * LANES, tips.delay, backward + last * LANES, gradient)
+        run(lanes.clock + last * LANES, ends + last * row + microbatch * LANES, delay, lanes.backward + last * LANES, gradient)
         for stage in range(last, -1, -1):
             if stage < last:
-                run(clock + stage * LANES, gradient, send_backward + stage * LANES, backward + stage * LANES, gradient)
-            target = microbatch + prefix.warmup[stage]
+                run(lanes.clock + stage * LANES, gradient, lanes.send_backward + stage * LANES, lanes.backward + stage * LANES, gradient)
+            target = microbatch + warmup[stage]
             if target >= num_micro_batches:
                 continue
             if stage == 0:
-                run_alone(clock, forward, ends + target * LANES)
+                run_alone(lanes.clock, lanes.forward, ends + target * LANES)
             else:
-                run(clock + stage * LANES, ends + (stage - 1) * row + target * LANES, send_forward + (stage - 1) * LANES,
-                    forward + stage * LANES, ends + stage * row + target * LANES)
-
-    for lane in range(LANES):
-        result[lane] = clock[last * LANES + lane] + tips.all_reduce[lane]
-    for stage in range(last):
-        for lane in range(LANES):
-            value = clock[stage * LANES + lane] + prefix.all_reduce[stage]
-            result[lane] = value if value > result[lane] else result[lane]
+                run(lanes.clock + stage * LANES, ends + (stage - 1) * row + target * LANES, lanes.send_forward + (stage - 1) * LANES,
+                    lanes.forward + stage * LANES, ends + stage * row + target * LANES)
 
 
 def time_prefix(

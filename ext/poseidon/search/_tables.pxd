@@ -1,7 +1,8 @@
 # Completion tables: the least that the rest of a pipeline adds to the round trip, for every state and several limits on its bottleneck.
 #
 # values[offset[group] + (slot * width(group) + (placed - lowest[group])) * J + j] is the least sum of F + B and transfers of the stages that follow a
-# state, when each has beta <= high[j]; infinite where there is no such completion (docs/algorithm.md, "Completion tables").
+# state, when no stage's bottleneck (beta, or gamma and what follows the stage) exceeds high[j]; infinite where there is no such completion
+# (docs/algorithm.md, "Completion tables").
 
 from poseidon.search._stage_graph cimport StageGraph
 
@@ -9,7 +10,7 @@ from poseidon.search._stage_graph cimport StageGraph
 cdef class CompletionTables:
     cdef readonly StageGraph graph
     cdef readonly int num_thresholds       # J
-    cdef readonly double[::1] low          # J: least beta above high[j - 1], so that beta in (high[j-1], high[j]] means beta >= low[j]
+    cdef readonly double[::1] low          # J: a bottleneck above high[j - 1] is at least low[j]
     cdef readonly double[::1] high         # J
     cdef readonly Py_ssize_t num_values
     cdef Py_ssize_t* offset                # group -> first value
@@ -20,6 +21,7 @@ cdef class CompletionTables:
     cdef int _fill(
         self,
         const double[:, :, :, ::1] cost,
+        const double[:, :, :, ::1] gamma,
         const int[:, :, ::1] max_layers,
         const int[::1] row_of_layer,
         const short[:, :, :, ::1] first_threshold,

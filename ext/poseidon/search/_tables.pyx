@@ -84,7 +84,7 @@ cdef class CompletionTables:
         if self.values == NULL:
             raise MemoryError
         self._fill(
-            arrays.cost, arrays.max_layers, arrays.row_of_layer, first_threshold, least, num_layers, arrays.round_trips
+            arrays.cost, arrays.gamma, arrays.max_layers, arrays.row_of_layer, first_threshold, least, num_layers, arrays.round_trips
         )
 
     @property
@@ -116,6 +116,7 @@ cdef class CompletionTables:
     cdef int _fill(
         self,
         const double[:, :, :, ::1] cost,
+        const double[:, :, :, ::1] gamma,
         const int[:, :, ::1] max_layers,
         const int[::1] row_of_layer,
         const short[:, :, :, ::1] first_threshold,
@@ -128,7 +129,7 @@ cdef class CompletionTables:
         cdef int J = self.num_thresholds
         cdef int group, kind, last, stage, after, placed, layers, most, row, threshold, width, column
         cdef bint by_first_layer = max_layers.shape[2] > 1
-        cdef double stage_cost, boundary
+        cdef double stage_cost, stage_gamma, total, boundary
         cdef double* best
         cdef double* into
         cdef const double* rest
@@ -160,8 +161,11 @@ cdef class CompletionTables:
                         for layers in range(max(least, self.lowest[after] - placed), most + 1):
                             rest = self.completion(after, kind, placed + layers)
                             stage_cost = cost[kind, stage, row, layers]
+                            stage_gamma = gamma[kind, stage, row, layers]
                             for threshold in range(first_threshold[kind, stage, row, layers], J):
-                                best[threshold] = min(best[threshold], rest[threshold] + stage_cost)
+                                total = rest[threshold] + stage_cost
+                                total = total if rest[threshold] + stage_gamma <= self.high[threshold] else INFINITY
+                                best[threshold] = best[threshold] if best[threshold] < total else total
                 for last in range(num_kinds):
                     if graph.slot[group * num_kinds + last] < 0:
                         continue

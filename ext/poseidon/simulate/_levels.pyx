@@ -12,9 +12,9 @@ def find_levels(
 ) -> int:
     """Writes each operation's level to `levels`; returns how many operations got one: fewer than all means a cycle.
 
-    Operations are numbered stage by stage: previous[i] is i - 1, or -1 for a stage's first; sender[i] is the operation whose
-    message i waits for, or -1; no operation sends to two. An operation with chained[i] = 1 shares the level of its previous
-    one. ValueError if the arrays are not like that.
+    Operations are numbered stage by stage: previous[i] is i - 1, or -1 for a stage's first; sender[i] is the operation
+    whose message i waits for, or -1; no operation sends to two. An operation with chained[i] = 1 receives nothing and
+    shares the level of its previous one. ValueError if the arrays are not like that.
     """
     cdef Py_ssize_t num_operations = previous.shape[0]
     if not sender.shape[0] == chained.shape[0] == levels.shape[0] == num_operations:

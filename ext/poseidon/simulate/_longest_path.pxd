@@ -1,4 +1,4 @@
-"""The longest path of a pipeline's graph for C callers: `longest_path` times one candidate, `longest_paths` LANES of them.
+"""The longest path of a pipeline's graph, for C callers: `longest_path` for one candidate, `longest_paths` for LANES.
 
 The graph of an order never changes; only the weights do. So its operations stand in a list in which everything that an
 operation waits for comes before it, and one pass from front to back gives the end of each. Ends are kept in *cells*:
@@ -14,7 +14,7 @@ cdef enum:
     LANES = 8    # candidates that `longest_paths` evaluates at once
 
 # Invariants (checked by the constructor of LongestPath): previous[i] and sender[i] are below FIRST + i; where sender[i]
-# is CHAINED, previous[i] is FIRST + i - 1; slot, link and last are in range.
+# is CHAINED, previous[i] is FIRST + i - 1; costs, links and last operations are in range.
 cdef struct OperationList:
     int32_t num_operations
     int32_t num_stages
@@ -22,7 +22,7 @@ cdef struct OperationList:
     int32_t num_links         # forward link of each stage, then backward link of each stage
     const int32_t* previous   # [num_operations] cell of the operation before it on its stage
     const int32_t* sender     # [num_operations] cell of the operation whose activation or gradient it receives
-    const int32_t* slot       # [num_operations] slot of its duration
+    const int32_t* cost       # [num_operations] 2 x its slot: where its incoming transfer is kept, then its duration
     const int32_t* link       # [num_slots] link over which the operations of a slot receive; -1: they never do
     const int32_t* last       # [num_stages] cell of each stage's last operation; the stage's all-reduce follows it
 
@@ -30,7 +30,7 @@ cdef struct OperationList:
 # A graph with its invariants checked; C callers take `&graph.operations` and hold on to the object.
 cdef class LongestPath:
     cdef OperationList operations
-    cdef int32_t* _memory  # copies of the arrays behind `operations`
+    cdef int32_t* _memory  # the arrays of `operations`, one after the other
 
 
 # Number of doubles that the workspace of `longest_path` must hold (times LANES for `longest_paths`).

@@ -34,7 +34,7 @@ cdef double longest_path(
 ) noexcept nogil:
     cdef const int32_t* previous = operations.previous
     cdef const int32_t* sender = operations.sender
-    cdef const int32_t* slot = operations.slot
+    cdef const int32_t* cost_place = operations.cost
     cdef double* costs = workspace
     cdef double* cells = workspace + 2 * <Py_ssize_t> operations.num_slots
     cdef double* ends = cells + FIRST
@@ -46,7 +46,7 @@ cdef double longest_path(
     cells[CHAINED] = 0.0
     cells[NOTHING] = 0.0
     for i in range(operations.num_operations):
-        cost = costs + 2 * <Py_ssize_t> slot[i]
+        cost = costs + cost_place[i]
         message = sender[i]
         if message != CHAINED:
             free_at = cells[previous[i]]
@@ -81,7 +81,7 @@ cdef inline void _end_lanes(const OperationList* operations, const double* costs
     """
     cdef const int32_t* previous = operations.previous
     cdef const int32_t* sender = operations.sender
-    cdef const int32_t* slot = operations.slot
+    cdef const int32_t* cost_place = operations.cost
     cdef const double* cost
     cdef const double* before
     cdef const double* message
@@ -92,7 +92,7 @@ cdef inline void _end_lanes(const OperationList* operations, const double* costs
     for lane in range(FIRST * LANES):
         cells[lane] = 0.0
     for i in range(operations.num_operations):
-        cost = costs + 2 * LANES * <Py_ssize_t> slot[i]
+        cost = costs + LANES * <Py_ssize_t> cost_place[i]
         before = cells + LANES * <Py_ssize_t> previous[i]
         message = cells + LANES * <Py_ssize_t> sender[i]
         for lane in range(LANES):
@@ -117,16 +117,6 @@ cdef inline void _finish_lanes(
             times[lane] = end if end > times[lane] else times[lane]
 
 
-cdef int32_t* _copy(const int32_t[::1] array, int32_t** free_memory):
-    """Copies an array to `free_memory`, moves that on, and returns where the copy starts."""
-    cdef int32_t* start = free_memory[0]
-    cdef Py_ssize_t i
-    for i in range(array.shape[0]):
-        start[i] = array[i]
-    free_memory[0] = start + array.shape[0]
-    return start
-
-
 cdef int _check_operations(const OperationList* operations) except -1:
     """Raises ValueError where an invariant of OperationList does not hold."""
     cdef Py_ssize_t i
@@ -137,8 +127,8 @@ cdef int _check_operations(const OperationList* operations) except -1:
             raise ValueError(f"operation {i} must come after what it waits for in the list")
         if operations.sender[i] == CHAINED and operations.previous[i] != cell - 1:
             raise ValueError(f"operation {i} is chained to an operation that is not right before it")
-        if not 0 <= operations.slot[i] < operations.num_slots:
-            raise ValueError(f"operation {i} has slot {operations.slot[i]} of {operations.num_slots}")
+        if not 0 <= operations.cost[i] < 2 * operations.num_slots:
+            raise ValueError(f"operation {i} has no slot: there are {operations.num_slots}")
     for i in range(operations.num_slots):
         if not -1 <= operations.link[i] < operations.num_links:
             raise ValueError(f"slot {i} has link {operations.link[i]} of {operations.num_links}")
@@ -207,19 +197,26 @@ cdef class LongestPath:
             raise ValueError("a graph needs a stage, a link, a slot, and at least one operation per stage")
         if max(num_operations, num_slots, num_links) > 0x7FFFFFFF // (4 * LANES):
             raise ValueError("the graph is too large")
-        self._memory = <int32_t*> malloc(sizeof(int32_t) * (3 * num_operations + num_slots + num_stages))
+        self._memory = <int32_t*> malloc((3 * num_operations + num_slots + num_stages) * sizeof(int32_t))
         if self._memory == NULL:
             raise MemoryError
-        cdef int32_t* free_memory = self._memory
-        self.operations.num_operations = <int32_t> num_operations
-        self.operations.num_stages = <int32_t> num_stages
-        self.operations.num_slots = <int32_t> num_slots
-        self.operations.num_links = num_links
-        self.operations.previous = _copy(previous, &free_memory)
-        self.operations.sender = _copy(sender, &free_memory)
-        self.operations.slot = _copy(slot, &free_memory)
-        self.operations.link = _copy(link, &free_memory)
-        self.operations.last = _copy(last, &free_memory)
+        cdef int32_t* sender_copy = self._memory + num_operations
+        cdef int32_t* cost = sender_copy + num_operations
+        cdef int32_t* link_copy = cost + num_operations
+        cdef int32_t* last_copy = link_copy + num_slots
+        cdef Py_ssize_t i
+        for i in range(num_operations):
+            self._memory[i] = previous[i]
+            sender_copy[i] = sender[i]
+            cost[i] = 2 * slot[i] if 0 <= slot[i] < num_slots else -1
+        for i in range(num_slots):
+            link_copy[i] = link[i]
+        for i in range(num_stages):
+            last_copy[i] = last[i]
+        self.operations = OperationList(
+            <int32_t> num_operations, <int32_t> num_stages, <int32_t> num_slots, num_links,
+            self._memory, sender_copy, cost, link_copy, last_copy,
+        )
         _check_operations(&self.operations)
 
     def __dealloc__(self):

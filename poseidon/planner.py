@@ -1,0 +1,83 @@
+"""From an experiment to a plan: costs, search, plan."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable
+
+from poseidon.cost import ProblemBuilder, costs, memory_shortfall
+from poseidon.cost.outer import recompute_modes
+from poseidon.errors import InputError, Mistake
+from poseidon.inputs import Experiment, SearchSettings
+from poseidon.plan import NoPlan, Plan, SearchSummary, build_plan
+from poseidon.profile import Profile, load_profile
+from poseidon.search.options import SearchOptions
+from poseidon.search.result import SearchResult, SolutionStatus
+from poseidon.search.solve import solve
+from poseidon.search.watch import Progress
+
+
+def find_plan(experiment: Experiment, report: Callable[[Progress], None] | None = None) -> Plan | NoPlan:
+    """The best plan of an experiment, or why there is none.
+
+    `report` is called with the progress a few times a second. Ctrl-C ends the search with the best plan so far. Raises InputError
+    when the model, the cluster and the batch allow no outer choice at all, or the profile can't be used.
+    """
+    started = time.perf_counter()
+    profile = load_profile(experiment, recompute=recompute_modes(experiment))
+    choices = list(costs(experiment, profile))
+    result = solve((problem for _, problem in choices), search_options(experiment), report)
+    summary = _summary(experiment, result, time.perf_counter() - started)
+    if not result.solutions:
+        return NoPlan(result.status, _reason(experiment, profile, result), summary)
+    named = {choice.name: choice for choice, _ in choices}
+    return build_plan(ProblemBuilder(experiment, profile), named, result, summary)
+
+
+def search_options(experiment: Experiment) -> SearchOptions:
+    """The options of the search that an experiment asks for; raises InputError for values that the search refuses."""
+    settings: SearchSettings = experiment.search
+    try:
+        return SearchOptions(
+            policy=settings.policy,
+            gap=settings.gap,
+            time_limit_s=settings.time_limit_s,
+            node_limit=settings.node_limit,
+            top=settings.top,
+            seed=settings.seed,
+            warmup_samples=settings.warmup_samples,
+            stage_pruning=settings.stage_pruning,
+            layer_pruning=settings.layer_pruning,
+        )
+    except ValueError as error:
+        raise InputError(Mistake(next(iter(experiment.files), experiment.name), "search", str(error))) from None
+
+
+def _summary(experiment: Experiment, result: SearchResult, seconds: float) -> SearchSummary:
+    counters = result.counters
+    return SearchSummary(
+        policy=experiment.search.policy,
+        termination=result.termination,
+        seconds=seconds,
+        outer_choices=result.num_problems,
+        nodes=counters.search_nodes,
+        simulations=counters.simulations,
+        pruned=dict(counters.pruned),
+        workers=1,
+        backend="local",
+        warnings=result.warnings,
+        curve=result.curve,
+    )
+
+
+def _reason(experiment: Experiment, profile: Profile, result: SearchResult) -> str:
+    """What binds, or how far the search came."""
+    if result.status is SolutionStatus.UNKNOWN:
+        return f"stopped ({result.termination}) after {result.seconds:.1f} s, before any plan was found"
+    shortfall = memory_shortfall(experiment, profile)
+    if shortfall is not None:
+        return str(shortfall)
+    return (
+        "no plan fits: all layers would find room, but in no order of stages that the assignment and the vendors' "
+        "communication allow; try search: {assignment: stage} or {allow_idle: true}"
+    )
