@@ -1,9 +1,10 @@
 """Builds the Cython kernels. Everything declarative is in pyproject.toml.
 
-A source at ``ext/poseidon/search/_tables.pyx`` becomes the module ``poseidon.search._tables``: the path under ``ext/`` is the
-import path, so ``cimport`` finds the ``.pxd`` files in place, in an editable install and from an sdist alike.
+A source at ``ext/poseidon/search/_tables.pyx`` becomes the module ``poseidon.search._tables``: the path under ``ext/`` is
+the import path, so ``cimport`` finds the ``.pxd`` files in place, in an editable install and from an sdist alike.
 
-Set ``POSEIDON_BOUNDS_CHECK=1`` to build with bounds checks (CI runs the tests on both builds).
+Set ``POSEIDON_BOUNDS_CHECK=1`` to build with bounds checks and ``POSEIDON_WERROR=1`` to turn compiler warnings into errors
+(CI does both).
 """
 
 import os
@@ -14,6 +15,7 @@ from Cython.Build import cythonize
 from setuptools import Extension, setup
 
 CHECKED = os.environ.get("POSEIDON_BOUNDS_CHECK", "0") == "1"
+BUILD = Path("build/checked" if CHECKED else "build/release")
 DIRECTIVES = {
     "language_level": "3",
     "embedsignature": True,
@@ -22,20 +24,39 @@ DIRECTIVES = {
     "cdivision": True,
     "initializedcheck": CHECKED,
 }
-# -ffp-contract=off: the compiled search and its plain-Python twin must agree to the last bit.
-COMPILE_ARGUMENTS = [] if sys.platform == "win32" else ["-O3", "-Wall", "-ffp-contract=off", "-fno-math-errno"]
+COMPILE_ARGUMENTS: list[str] = []
+if sys.platform != "win32":
+    # -ffp-contract=off: the compiled search and its plain-Python twin must agree to the last bit.
+    COMPILE_ARGUMENTS += ["-O3", "-Wall", "-ffp-contract=off", "-fno-math-errno"]
+    # Debug symbols take a third of the compile time. The assertions are the bounds checks of C++ vectors.
+    COMPILE_ARGUMENTS += ["-g", "-D_GLIBCXX_ASSERTIONS"] if CHECKED else ["-g0"]
 if os.environ.get("POSEIDON_WERROR", "0") == "1":
     COMPILE_ARGUMENTS.append("-Werror")
 
 
+def flags_file() -> Path:
+    """A file that changes exactly when the flags of the last build were others; every module depends on it.
+
+    Without it a build in place would keep the modules of the other kind of build, whose sources are as old.
+    """
+    path = Path("build/flags.txt")
+    flags = f"{DIRECTIVES}\n{COMPILE_ARGUMENTS}\n"
+    if not path.is_file() or path.read_text() != flags:
+        path.parent.mkdir(parents=True, exist_ok=True)
+        path.write_text(flags)
+    return path
+
+
 def extensions() -> list[Extension]:
     """One extension for each ``ext/**/*.pyx``."""
+    flags = flags_file().as_posix()
     sources = sorted(Path("ext").rglob("*.pyx"))
     return [
         Extension(
             ".".join(source.relative_to("ext").with_suffix("").parts),
             [source.as_posix()],
             extra_compile_args=COMPILE_ARGUMENTS,
+            depends=[flags],
         )
         for source in sources
     ]
@@ -46,7 +67,7 @@ setup(
         extensions(),
         include_path=["ext"],
         compiler_directives=DIRECTIVES,
-        build_dir="build/cython-checked" if CHECKED else "build/cython",
-        force=CHECKED,
-    )
+        build_dir=(BUILD / "cython").as_posix(),
+    ),
+    options={"build": {"build_base": BUILD.as_posix()}, "build_ext": {"parallel": os.cpu_count() or 1}},
 )

@@ -20,8 +20,8 @@ from poseidon.search.watch import Progress
 def find_plan(experiment: Experiment, report: Callable[[Progress], None] | None = None) -> Plan | NoPlan:
     """The best plan of an experiment, or why there is none.
 
-    `report` is called with the progress a few times a second. Ctrl-C ends the search with the best plan so far. Raises InputError
-    when the model, the cluster and the batch allow no outer choice at all, or the profile can't be used.
+    `report` is called with the progress a few times a second. Ctrl-C ends the search with the best plan so far. Raises
+    InputError when the model, the cluster and the batch allow no outer choice at all, or the profile can't be used.
     """
     started = time.perf_counter()
     profile = load_profile(experiment, recompute=recompute_modes(experiment))

@@ -41,9 +41,7 @@ _OPTIONS = (
         metavar="S",
         help="Stop after this many seconds with the best plan so far.",
     ),
-    click.option(
-        "--node-limit", type=click.IntRange(1), metavar="N", help="Most search nodes for one outer choice."
-    ),
+    click.option("--node-limit", type=click.IntRange(1), metavar="N", help="Most search nodes for one outer choice."),
     click.option("--seed", type=click.IntRange(0, 2**32 - 1), metavar="N", help="Of the warm-up samples (default 0)."),
     click.option(
         "--warmup-samples",

@@ -7,7 +7,7 @@ import signal
 import sys
 from collections.abc import Sequence
 from types import FrameType
-from typing import NoReturn
+from typing import Any, NoReturn
 
 import click
 
@@ -20,7 +20,7 @@ from poseidon.cli.solve import solve
 from poseidon.cli.verify import verify
 from poseidon.errors import PoseidonError
 
-CONTEXT = {"help_option_names": ["-h", "--help"], "max_content_width": 100}
+CONTEXT: dict[str, Any] = {"help_option_names": ["-h", "--help"], "max_content_width": 100}
 
 
 @click.group(context_settings=CONTEXT)
@@ -50,10 +50,13 @@ def main_search() -> NoReturn:
 
 
 def run(command: click.Command, name: str, arguments: Sequence[str]) -> int:
-    """Runs a command with its arguments and returns the exit status; `name` is what the command is called in messages."""
-    settings = {} if command is poseidon else CONTEXT
+    """Runs a command with its arguments and returns the exit status; `name` is what messages call it."""
+    settings: dict[str, Any] = {} if command is poseidon else CONTEXT
     try:
         status = command.main(list(arguments), prog_name=name, standalone_mode=False, **settings)
+    except click.exceptions.NoArgsIsHelpError as error:
+        _complain(error.format_message())
+        return ExitCode.BAD_INPUT
     except click.UsageError as error:
         _complain(_usage_message(error, name))
         return ExitCode.BAD_INPUT

@@ -70,7 +70,9 @@ _OPTIONS = (
         help="node (default): whole nodes in any order; stage: stage types in any order.",
     ),
     click.option(
-        "--tp", type=click.Choice(TP_SCOPES), help="One TP degree, one for each accelerator type, or any for each stage."
+        "--tp",
+        type=click.Choice(TP_SCOPES),
+        help="One TP degree, one for each accelerator type, or any for each stage.",
     ),
     click.option("--allow-idle", is_flag=True, default=None, help="Devices may stay unused."),
     click.option("--target", type=click.Choice(TARGETS), help="Only what this framework can run."),

@@ -8,8 +8,30 @@ knows nothing else about models and clusters.
 from __future__ import annotations
 
 from dataclasses import dataclass
+from functools import lru_cache
 
 Matrix = tuple[tuple[float, ...], ...]
+
+
+@dataclass(frozen=True)
+class Place:
+    """A stage (0-based) with a number of warm-up forwards: one more than the depths of the links after it add up to.
+
+    The schedule caps the warm-up at the number of micro-batches.
+    """
+
+    stage: int
+    warmup: int
+
+
+@lru_cache(maxsize=256)
+def places(num_stages: int, most_depth: int) -> tuple[Place, ...]:
+    """The places of a pipeline whose links have depths from 1 to `most_depth`."""
+    return tuple(
+        Place(stage, warmup)
+        for stage in range(num_stages)
+        for warmup in range(num_stages - stage, 2 + most_depth * (num_stages - 1 - stage))
+    )
 
 
 @dataclass(frozen=True)
@@ -29,8 +51,8 @@ class Kind:
     """An accelerator type with a TP degree, as one of the choices for a stage.
 
     `layers[t]` is the cost of one layer of type t; `first` and `last` are added on the pipeline's first and last stage.
-    `max_layers[i]` is the memory limit in layers at stage i: one number for every first layer, or one for each first layer of
-    the stage (shape: num_stages x 1 or num_stages x num_layers; 0 where the kind cannot serve).
+    `max_layers[p]` is the memory limit in layers at place p (`Problem.places`: the stages, in most schedules): one number for every
+    first layer, or one for each first layer of the stage (shape: places x 1 or places x num_layers; 0 where the kind cannot serve).
     """
 
     name: str
@@ -84,6 +106,13 @@ class Problem:
     pools: tuple[Pool, ...] = ()
     allow_idle: bool = False
     """Devices may be left without a stage."""
+    most_depth: int = 1
+    """Largest depth of a link between stages (adaptive_1f1b); 1 where the schedule leaves no choice."""
+
+    @property
+    def places(self) -> tuple[Place, ...]:
+        """Every stage with every warm-up it may get, stage by stage, least warm-up first."""
+        return places(self.num_stages, self.most_depth)
 
     def type_of_layer(self, layer: int) -> int:
         """The type of a layer, as an index into `layer_type_names`."""

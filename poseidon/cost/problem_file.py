@@ -9,7 +9,7 @@ from typing import Annotated, Any, Literal
 
 from pydantic import BaseModel, ConfigDict, Field, model_validator
 
-from poseidon.cost.problem import Kind, LayerCost, Matrix, Pool, Problem
+from poseidon.cost.problem import Kind, LayerCost, Matrix, Pool, Problem, places
 from poseidon.errors import InputError, Mistake
 from poseidon.inputs.validation import validate
 
@@ -94,6 +94,7 @@ class _Problem(_Strict):
     layer_types: list[str] = []
     pools: dict[str, _Pool] = {}
     allow_idle: bool = False
+    most_depth: Annotated[int, Field(ge=1, le=16)] = 1
 
 
 def problem_from_json(data: object, source: str) -> Problem:
@@ -122,6 +123,7 @@ def problem_from_json(data: object, source: str) -> Problem:
         layer_type_names=type_names,
         pools=tuple(Pool(name, pool.devices, pool.devices_per_node) for name, pool in parsed.pools.items()),
         allow_idle=parsed.allow_idle,
+        most_depth=parsed.most_depth,
     )
 
 
@@ -154,8 +156,9 @@ def _mistakes(problem: _Problem, type_names: tuple[str, ...], source: str) -> It
 def _kind_mistakes(
     problem: _Problem, kind: _Kind, field: str, num_stages: int, type_names: tuple[str, ...], source: str
 ) -> Iterator[Mistake]:
-    if len(kind.max_layers) < num_stages:
-        yield Mistake(source, f"{field}.max_layers", f"has {len(kind.max_layers)} entries; one for each of the {num_stages} stages is needed")
+    num_places = len(places(num_stages, problem.most_depth))
+    if len(kind.max_layers) < num_places:
+        yield Mistake(source, f"{field}.max_layers", f"has {len(kind.max_layers)} entries; one for each of the {num_places} places in the pipeline is needed")
     for stage, row in enumerate(kind.max_layers):
         if isinstance(row, list) and len(row) not in (1, problem.num_layers):
             yield Mistake(source, f"{field}.max_layers[{stage}]", f"has {len(row)} entries; one for each of the {problem.num_layers} first layers is needed")
@@ -187,6 +190,8 @@ def problem_to_json(problem: Problem) -> dict[str, Any]:
         data["pools"] = {p.name: {"devices": p.devices, "devices_per_node": p.devices_per_node} for p in problem.pools}
     if problem.allow_idle:
         data["allow_idle"] = True
+    if problem.most_depth > 1:
+        data["most_depth"] = problem.most_depth
     if problem.pools or problem.allow_idle:
         data["num_stages"] = problem.num_stages
     return data

@@ -1,1 +1,1 @@
-
+"""What people and other programs see: plan files, tables, progress."""

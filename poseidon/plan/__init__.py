@@ -4,7 +4,7 @@ from poseidon.plan.build import build_plan
 from poseidon.plan.check import check_pipeline, check_plan
 from poseidon.plan.finding import Finding, Verdict
 from poseidon.plan.plan import CriticalPathShares, NodeDevices, NoPlan, Pipeline, Plan, PlannedStage, SearchSummary
-from poseidon.plan.timing import pipeline_order, pipeline_times, pipeline_timeline
+from poseidon.plan.timing import pipeline_order, pipeline_timeline, pipeline_times
 
 __all__ = [
     "CriticalPathShares",

@@ -9,7 +9,6 @@ from poseidon.cost.finished_stage import FinishedStage, finished_memories
 from poseidon.cost.memory import StageMemory
 from poseidon.cost.outer import OuterChoice
 from poseidon.cost.placement import Placement
-from poseidon.inputs.experiment import Experiment
 from poseidon.plan.devices import idle_devices, stage_devices
 from poseidon.plan.plan import LayerRange, NodeDevices, Pipeline, Plan, PlannedStage, SearchSummary
 from poseidon.plan.throughput import model_flops_utilisation, tokens_per_second
@@ -26,8 +25,8 @@ def build_plan(
 ) -> Plan:
     """The plan of a search that found one.
 
-    `choices` has the outer choice of each problem name. The iteration time is the simulator's, so that simulating the plan's own
-    times gives it back to the last digit.
+    `choices` has the outer choice of each problem name. The iteration time is the simulator's, so that simulating the
+    plan's own times gives it back to the last digit.
     """
     best, *others = (_pipeline(builder, choices[item.problem.name], item) for item in result.solutions)
     lower_bound_ms = min(result.lower_bound_ms, best.iteration_time_ms)
@@ -46,7 +45,7 @@ def _pipeline(builder: ProblemBuilder, choice: OuterChoice, solution: Solution) 
     experiment = builder.experiment
     placements = [choice.layout.placements[stage.kind] for stage in solution.stages]
     ranges = layer_ranges([stage.layers for stage in solution.stages])
-    depths = choice.shape.depths
+    depths = solution.depths
     sizes = (choice.num_stages, choice.num_micro_batches, choice.num_chunks)
     order = get_schedule(choice.schedule).order(*sizes, depths=depths)
     finished = [FinishedStage(placement, parts) for placement, parts in zip(placements, ranges, strict=True)]
@@ -117,4 +116,3 @@ def _stages(
             memory=memories[index],
         )
         first_rank = end_rank
-

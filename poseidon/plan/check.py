@@ -46,6 +46,16 @@ def check_pipeline(experiment: Experiment, pipeline: Pipeline) -> tuple[Finding,
     return (*findings, check_iteration_time(pipeline), check_throughput(experiment, pipeline))
 
 
+def mistakes_of(plan: Plan) -> tuple[Finding, ...]:
+    """What is wrong with a plan and its alternatives, apart from the question whether there is a better one."""
+    pipelines = (plan.pipeline, *plan.alternatives)
+    findings = [
+        *(item for pipeline in pipelines for item in check_pipeline(plan.experiment, pipeline)),
+        check_bound(plan),
+    ]
+    return tuple(item for item in findings if item.verdict is Verdict.WRONG)
+
+
 def _rebuilt(experiment: Experiment, pipeline: Pipeline) -> Rebuilt | str:
     """The costs worked out anew, or why they can't be."""
     try:

@@ -1,7 +1,7 @@
 """A lower bound on every pipeline of a problem, worked out without the search.
 
-A dynamic program gives the least S when no stage's beta exceeds a threshold (see `check_graph`). Intervals of thresholds that cover
-everything are split until the bound is good enough or the effort is used up.
+A dynamic program gives the least S when no stage's beta exceeds a threshold (see `check_graph`). Intervals of
+thresholds that cover everything are split until the bound is good enough or the effort is used up.
 """
 
 from __future__ import annotations
@@ -18,7 +18,10 @@ from poseidon.plan.check_space import Use
 
 @dataclass(frozen=True, order=True)
 class _Interval:
-    """Pipelines whose bottleneck is one of `values[low]` .. `values[high]`: their bound, and the least S below `values[high]`."""
+    """Pipelines whose bottleneck is one of `values[low]` .. `values[high]`.
+
+    `least_ms` is the least S of those below `values[high]`, `bound_ms` a lower bound on the times of all.
+    """
 
     bound_ms: float
     low: int
@@ -50,7 +53,7 @@ def lower_bound(graph: SpaceGraph, enough_ms: float, steps: Steps) -> float:
 
 
 def _least_sum(graph: SpaceGraph, threshold: float, steps: Steps) -> float | None:
-    """The least S of a pipeline in which no beta exceeds the threshold; infinite if there is none, None if it's too much."""
+    """The least S of a pipeline in which no beta exceeds the threshold; infinite if none exists, None if too much."""
     if not steps.take(graph.num_edges):
         return None
     costs = graph.costs_up_to(threshold)

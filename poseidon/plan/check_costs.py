@@ -40,6 +40,8 @@ def _shape_mistakes(rebuilt: Rebuilt, pipeline: Pipeline) -> Iterator[str]:
     for name, (found, expected) in pairs.items():
         if found != expected:
             yield f"{name} is {found}, but outer choice {choice.name!r} has {expected}"
+    if pipeline.depths and max(pipeline.depths) > rebuilt.problem.most_depth:
+        yield f"a link has depth {max(pipeline.depths)}; at most {rebuilt.problem.most_depth} is searched"
 
 
 def _time_mistakes(rebuilt: Rebuilt, pipeline: Pipeline) -> Iterator[str]:
@@ -75,7 +77,7 @@ def _chunk_costs(rebuilt: Rebuilt, pipeline: Pipeline, index: int, chunk: int) -
 
 
 def _sends(rebuilt: Rebuilt, pipeline: Pipeline, index: int) -> tuple[float, float]:
-    """Time of an activation to the next stage and of a gradient to the previous one; around the ends only with chunks."""
+    """Time of an activation to the next stage and a gradient to the previous one; around the ends only with chunks."""
     wraps = pipeline.num_chunks > 1
     following, previous = (index + 1) % pipeline.pp, (index - 1) % pipeline.pp
     forward_ms = _message_ms(rebuilt, pipeline, index, following) if following or wraps else 0.0
@@ -109,9 +111,13 @@ def check_memory(rebuilt: Rebuilt, pipeline: Pipeline) -> Finding:
         needed, limit = _needed_bytes(rebuilt, pipeline, index, order.stages[index])
         fullest = max(fullest, needed / limit)
         if abs(needed - stage.memory.total_bytes) > 1 + TOLERANCE * needed:
-            mistakes.append(f"stage {index} takes {needed / 1e9:.3f} GB, the plan says {stage.memory.total_bytes / 1e9:.3f}")
+            mistakes.append(
+                f"stage {index} takes {needed / 1e9:.3f} GB, the plan says {stage.memory.total_bytes / 1e9:.3f}"
+            )
         if abs(limit - stage.memory.limit_bytes) > 1:
-            mistakes.append(f"stage {index} has a limit of {limit / 1e9:.3f} GB, the plan says {stage.memory.limit_bytes / 1e9:.3f}")
+            mistakes.append(
+                f"stage {index} has a limit of {limit / 1e9:.3f} GB, the plan says {stage.memory.limit_bytes / 1e9:.3f}"
+            )
         if needed > limit + 1:
             mistakes.append(f"stage {index} takes {needed / 1e9:.3f} GB of {limit / 1e9:.3f}")
     if mistakes:
@@ -119,9 +125,7 @@ def check_memory(rebuilt: Rebuilt, pipeline: Pipeline) -> Finding:
     return Finding("memory", Verdict.RIGHT, f"every stage fits; the fullest takes {100 * fullest:.1f} % of its limit")
 
 
-def _needed_bytes(
-    rebuilt: Rebuilt, pipeline: Pipeline, index: int, actions: Sequence[Action]
-) -> tuple[float, float]:
+def _needed_bytes(rebuilt: Rebuilt, pipeline: Pipeline, index: int, actions: Sequence[Action]) -> tuple[float, float]:
     """What one device of a stage needs (contract, "Memory of a stage"), and its limit."""
     experiment, stage = rebuilt.builder.experiment, pipeline.stages[index]
     chunks = [_chunk_rows(rebuilt, stage, index, chunk, pipeline) for chunk in range(pipeline.num_chunks)]

@@ -1,8 +1,8 @@
 """A problem's space as a graph of uses, with matrices of what a stage costs: the ground of the independent bound.
 
 T >= S + beta_y for every stage y, where S is the sum of all stages' forward and backward and of all transfers, and
-beta_y = (M - w_y) F_y + (M - 1) B_y: the path goes down the pipeline with the first micro-batch, comes back to stage y, finishes
-y's work and goes up (docs/algorithm.md, family 1). With chunks the path is a stage's own work, and S is 0.
+beta_y = (M - w_y) F_y + (M - 1) B_y: the path goes down the pipeline with the first micro-batch, comes back to stage y,
+finishes y's work and goes up (docs/algorithm.md, family 1). With chunks the path is a stage's own work, and S is 0.
 """
 
 from __future__ import annotations
@@ -37,7 +37,7 @@ class Steps:
 
 @dataclass(frozen=True)
 class Edge:
-    """A next stage: its kind, what is then taken, and the round trip over the boundary for each last kind (-1: none)."""
+    """A next stage: its kind, what is then taken, and the round trip over the boundary by last kind (-1: none)."""
 
     kind: int
     after: Use
@@ -47,14 +47,15 @@ class Edge:
 class SpaceGraph:
     """`levels[stage][use]`: what may come next after a use. Empty where that takes more steps than are left.
 
-    `cost[kind, stage]` and `beta[kind, stage]` are matrices: [a, b] is a stage that starts at layer a and ends before layer b;
-    infinite where the stage is refused.
+    `cost[kind, stage]` and `beta[kind, stage]` are matrices: [a, b] is a stage that starts at layer a and ends before
+    layer b; infinite where the stage is refused.
     """
 
-    def __init__(self, problem: Problem, steps: Steps) -> None:
-        """Builds graph and matrices."""
+    def __init__(self, problem: Problem, steps: Steps, depths: tuple[int, ...] | None = None) -> None:
+        """Builds graph and matrices, for these depths of the links (adaptive_1f1b) or what holds for all of them."""
         self.problem = problem
-        self.space = Space(problem)
+        self.space = Space(problem, depths)
+        self._depths = depths
         self.cost: dict[tuple[int, int], Floats] = {}
         self.beta: dict[tuple[int, int], Floats] = {}
         self.levels = self._levels(steps)
@@ -94,7 +95,9 @@ class SpaceGraph:
 
     def _matrices(self, kind: Kind, number: int, stage: int) -> tuple[Floats, Floats]:
         problem = self.problem
-        forward, backward, all_reduce = (self._held_ms(kind, stage, name) for name in ("forward", "backward", "all_reduce"))
+        forward, backward, all_reduce = (
+            self._held_ms(kind, stage, name) for name in ("forward", "backward", "all_reduce")
+        )
         total = problem.num_micro_batches
         if problem.num_chunks > 1:
             cost, beta = np.zeros_like(forward), total * (forward + backward) + all_reduce
@@ -109,21 +112,24 @@ class SpaceGraph:
         return np.where(refused, np.inf, cost), np.where(refused, np.inf, beta)
 
     def _warmup(self, stage: int) -> int:
-        """Forwards that the path need not do once more: those before the first backward; with GPipe the path does them all."""
+        """Forwards that the path need not do once more: those before the first backward; with GPipe just the first."""
         problem = self.problem
         if problem.schedule == "gpipe":
             return 1
+        links = problem.num_stages - 1
+        deepest = (problem.most_depth,) * links if problem.schedule == "adaptive_1f1b" else ()
         sizes = (problem.num_stages, problem.num_micro_batches)
-        return get_schedule(problem.schedule).warmup_forwards(stage, *sizes)
+        return get_schedule(problem.schedule).warmup_forwards(stage, *sizes, depths=self._depths or deepest)
 
     def _held_ms(self, kind: Kind, stage: int, name: str) -> Floats:
         """Time of the layers a .. b - 1, with what the first and the last stage have besides."""
         field, problem = f"{name}_ms", self.problem
         per_layer = [getattr(kind.layers[problem.type_of_layer(layer)], field) for layer in range(problem.num_layers)]
-        before = np.concatenate(([0.0], np.cumsum(per_layer)))
+        before: Floats = np.concatenate(([0.0], np.cumsum(per_layer)))
         extra = getattr(kind.first, field) if stage == 0 else 0.0
         extra += getattr(kind.last, field) if stage == problem.num_stages - 1 else 0.0
-        return np.asarray(before[None, :] - before[:, None] + extra)
+        held: Floats = before[None, :] - before[:, None] + extra
+        return held
 
     def costs_up_to(self, threshold: float) -> dict[tuple[int, int], Floats]:
         """`cost`, infinite where a stage's beta exceeds the threshold."""
@@ -131,7 +137,7 @@ class SpaceGraph:
 
     def betas(self) -> Floats:
         """The distinct values of beta, ascending."""
-        values = np.unique(np.concatenate([np.unique(matrix) for matrix in self.beta.values()]))
+        values: Floats = np.unique(np.concatenate([np.unique(matrix) for matrix in self.beta.values()]))
         return values[np.isfinite(values)]
 
     @property

@@ -29,7 +29,7 @@ def _node_groups(experiment: Experiment) -> list[NodeGroup]:
 
 
 def check_devices(experiment: Experiment, pipeline: Pipeline) -> Finding:
-    """Every device exists and is used at most once; stages have one type; TP groups stay in a node; ranks are in order."""
+    """Devices exist and are used once; stages have one type; TP groups stay in a node; ranks are in order."""
     idle = sum(len(part.devices) for part in pipeline.idle)
     right = f"{pipeline.num_devices} devices, each used once" + (f"; {idle} idle, listed" if idle else "")
     return _finding("devices", _device_mistakes(experiment, pipeline), right)

@@ -56,8 +56,8 @@ def check_bound(plan: Plan) -> Finding:
 def check_optimum(plan: Plan, effort: Effort) -> Finding:
     """No pipeline of any outer choice is faster than the plan's lower bound.
 
-    A choice is ruled out by the lower bound of `check_bound`, or by trying all of its configurations. What neither can do within the
-    effort is said.
+    A choice is ruled out by the lower bound of `check_bound`, or by trying all of its configurations. What neither can
+    do within the effort is said.
     """
     claim_ms = plan.lower_bound_ms * (1 - OPTIMAL)
     try:

@@ -1,7 +1,7 @@
 """The rules of a problem's space, written down once more: which stage may come next, and what it may hold.
 
-Nothing here comes from the search. A *use* says how many devices of each pool are taken; a kind without a declared pool has one
-to itself, counted in stages.
+Nothing here comes from the search. A *use* says how many devices of each pool are taken; a kind without a declared pool
+has one to itself, counted in stages.
 """
 
 from __future__ import annotations
@@ -20,11 +20,19 @@ class _Shelf:
 
 
 class Space:
-    """All pipelines of a problem, stage by stage."""
+    """All pipelines of a problem, stage by stage.
 
-    def __init__(self, problem: Problem) -> None:
+    With `depths` (of the links, adaptive_1f1b) those that have them; without, the limits are those of the depths that
+    leave most room.
+    """
+
+    def __init__(self, problem: Problem, depths: tuple[int, ...] | None = None) -> None:
         """Reads the pools and what a stage of each kind takes from its pool."""
         self.problem = problem
+        self._places: list[list[int]] = [[] for _ in range(problem.num_stages)]
+        for index, place in enumerate(problem.places):
+            if not depths or place.warmup == 1 + sum(depths[place.stage :]):
+                self._places[place.stage].append(index)
         declared = {pool.name: _Shelf(pool.devices, pool.devices_per_node) for pool in problem.pools}
         shelves: dict[str, _Shelf] = {}
         self.pool_of_kind: list[int] = []
@@ -62,7 +70,7 @@ class Space:
         return tuple(taken)
 
     def boundary_ms(self, use: Use, last: int, kind: int) -> tuple[float, float]:
-        """Activation from a stage of kind `last` to the next of `kind`, and the gradient back; `use` is that before it."""
+        """Activation from a stage of kind `last` to the next, of `kind`, and gradient back; `use` is that before it."""
         own = self.pool_of_kind[kind]
         within = self.pool_of_kind[last] == own and use[own] % self.shelves[own].per_node != 0
         matrix = self.problem.intra_node_ms if within else self.problem.inter_node_ms
@@ -70,5 +78,5 @@ class Space:
 
     def most_layers(self, kind: int, stage: int, first: int) -> int:
         """The memory limit of a stage of a kind at a place of the pipeline that starts at layer `first`."""
-        limits = self.problem.kinds[kind].max_layers[stage]
-        return limits[first] if len(limits) > 1 else limits[0]
+        rows = [self.problem.kinds[kind].max_layers[place] for place in self._places[stage]]
+        return max(limits[first] if len(limits) > 1 else limits[0] for limits in rows)

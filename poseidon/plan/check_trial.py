@@ -1,4 +1,4 @@
-"""Tries the configurations of a problem one by one: each order of kinds, each allocation of layers, each split over chunks."""
+"""Tries the configurations of a problem one by one: orders of kinds, allocations of layers, splits over chunks."""
 
 from __future__ import annotations
 
@@ -36,14 +36,24 @@ class Trial:
 
         Partial configurations whose bound is not below `time_ms` are left out, unless `everything` is to be tried.
         """
-        graph = SpaceGraph(problem, self._steps)
+        cutoff_ms = math.inf if everything else time_ms
+        links = problem.num_stages - 1
+        adaptive = problem.schedule == "adaptive_1f1b"
+        for depths in product(range(1, problem.most_depth + 1), repeat=links) if adaptive else [()]:
+            found = self._faster_with(problem, depths, time_ms, cutoff_ms)
+            if found is not None or self.is_over:
+                return found
+        return None
+
+    def _faster_with(self, problem: Problem, depths: tuple[int, ...], time_ms: float, cutoff_ms: float) -> float | None:
+        """The same for these depths of the links."""
+        graph = SpaceGraph(problem, self._steps, depths)
         completions = _Completions.of(graph, self._steps)
         if completions is None:
             self.is_over = True
             return None
         sizes = (problem.num_stages, problem.num_micro_batches, problem.num_chunks)
-        order = get_schedule(problem.schedule).order(*sizes)
-        cutoff_ms = math.inf if everything else time_ms
+        order = get_schedule(problem.schedule).order(*sizes, depths=depths)
         for kinds, layers in completions.configurations(cutoff_ms):
             for times in configuration_times(graph.space, kinds, layers):
                 if order.num_operations > self._operations_left:
@@ -54,7 +64,7 @@ class Trial:
                 found = replayed_time_ms(order, times)
                 if found < time_ms:
                     return found
-        self.is_over = self.is_over or completions.is_over
+        self.is_over = completions.is_over
         return None
 
 
@@ -80,9 +90,9 @@ class _Completions:
     @classmethod
     def of(cls, graph: SpaceGraph, steps: Steps) -> _Completions | None:
         """None where that is too much."""
-        values = graph.betas()
         if not graph.levels or not steps.take(graph.num_edges * NUM_THRESHOLDS):
             return None
+        values = graph.betas()
         if len(values) == 0:
             values = np.zeros(1)
         last = np.unique(np.linspace(0, len(values) - 1, NUM_THRESHOLDS + 1)[1:].astype(int))
@@ -177,7 +187,9 @@ def _times(
     forward_ms, backward_ms, all_reduce_ms = [], [], []
     first_layer = 0
     for index, (number, counts) in enumerate(zip(kinds, chunks, strict=True)):
-        held = [_held(problem, problem.kinds[number], index, chunk, first_layer, counts) for chunk in range(len(counts))]
+        held = [
+            _held(problem, problem.kinds[number], index, chunk, first_layer, counts) for chunk in range(len(counts))
+        ]
         first_layer += sum(counts)
         forward_ms.append([sum(cost.forward_ms for cost in costs) for costs in held])
         backward_ms.append([sum(cost.backward_ms for cost in costs) for costs in held])
@@ -186,7 +198,7 @@ def _times(
 
 
 def _held(problem: Problem, kind: Kind, stage: int, chunk: int, first_layer: int, counts: Layers) -> list[LayerCost]:
-    """What a chunk holds. In a mixed stack (one chunk) the layers are those from `first_layer` on; else all are alike."""
+    """What a chunk holds: in a mixed stack (one chunk) the layers from `first_layer` on; else all are alike."""
     costs = [kind.layers[problem.type_of_layer(first_layer + offset)] for offset in range(counts[chunk])]
     if stage == 0 and chunk == 0:
         costs.append(kind.first)

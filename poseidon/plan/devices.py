@@ -42,8 +42,8 @@ class _Shelf:
 def stage_devices(placements: Sequence[Placement], assignment: str) -> tuple[tuple[NodeDevices, ...], ...]:
     """The devices of each stage, given the kind of each stage in pipeline order.
 
-    Kinds take their nodes in pipeline order (contract, "Problem"). Under `assignment` ``node`` a node that was begun is left for
-    good when the pipeline goes on elsewhere.
+    Kinds take their nodes in pipeline order (contract, "Problem"). Under `assignment` ``node`` a node that was begun is
+    left for good when the pipeline goes on elsewhere.
     """
     shelves: dict[tuple[int, ...], _Shelf] = {}
     current: _Shelf | None = None

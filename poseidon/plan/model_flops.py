@@ -1,8 +1,9 @@
 """The floating-point operations that training a model takes, for MFU.
 
-Counted as in PaLM (Chowdhery et al. 2022, arXiv 2204.02311, appendix B): 6 for each parameter of a matrix product and token, and
-the attention core's 12 x layers x heads x head size x sequence length a token, without the causal saving and without
-recomputation. Of an MoE layer the experts that a token visits count; the embedding look-up does not, the output projection does.
+Counted as in PaLM (Chowdhery et al. 2022, arXiv 2204.02311, appendix B): 6 for each parameter of a matrix product and
+token, and the attention core's 12 x layers x heads x head size x sequence length a token, without the causal saving and
+without recomputation. Of an MoE layer the experts that a token visits count; the embedding look-up does not, the output
+projection does.
 """
 
 from __future__ import annotations

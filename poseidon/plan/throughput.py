@@ -15,9 +15,7 @@ def tokens_per_second(experiment: Experiment, iteration_time_ms: float) -> float
     return training.global_batch_size * training.seq_length / (iteration_time_ms / 1e3)
 
 
-def model_flops_utilisation(
-    experiment: Experiment, iteration_time_ms: float, stages: Sequence[PlannedStage]
-) -> float:
+def model_flops_utilisation(experiment: Experiment, iteration_time_ms: float, stages: Sequence[PlannedStage]) -> float:
     """Model FLOPs of an iteration over what the devices in use could compute in its time at their peaks."""
     accelerators = experiment.cluster.accelerators
     peak_tflops = sum(stage.num_devices * accelerators[stage.accelerator].peak_tflops for stage in stages)

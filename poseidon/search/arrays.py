@@ -19,10 +19,11 @@ Ints = NDArray[np.int32]
 class SearchArrays:
     """One problem, laid out for the kernels.
 
-    Sizes: K kinds, N stages, L layers, P pools, R rows (groups of first layers that see the same layer types after them),
-    n = layers of a stage, 0 <= n <= `most_layers`. All times in milliseconds.
+    Sizes: K kinds, N stages, L layers, P places, R rows (groups of first layers that see the same layer types after them),
+    n = layers of a stage, 0 <= n <= `most_layers`. All times in milliseconds. A place is a stage with its warm-up: the stages themselves
+    (P = N), but where the depth of every link is a choice each stage has a place for each warm-up that it may get.
 
-    A stage of kind k at place i that starts at layer a and holds n layers takes `forward[k, i, row_of_layer[a], n]` and
+    A stage of kind k at place p that starts at layer a and holds n layers takes `forward[k, p, row_of_layer[a], n]` and
     `backward[...]` per micro-batch and `all_reduce[...]` per iteration, embedding and head included. Its `cost` is what it adds
     to every round trip (F + B, and the first stage's all-reduce), its `beta` the work that it has left when the first
     micro-batch comes back: (M - w_i) F + (M - 1) B (docs/algorithm.md, family 1).
@@ -47,9 +48,13 @@ class SearchArrays:
     alone: Floats
     """All work of the stage: a bound by itself."""
     max_layers: Ints
-    """K x N x (1 or L): most layers at place i for first layer a."""
+    """K x P x (1 or L): most layers at place p for first layer a."""
     warmup: Ints
-    """N: forwards that a stage runs before its first backward."""
+    """P: forwards that a stage runs before its first backward."""
+    first_place: Ints
+    """N: the first place of each stage; the others follow in order of warm-up."""
+    most_depth: int
+    """Largest depth of a link that may be chosen; 1 where the schedule leaves no choice."""
     round_trips: int
     """Times that a micro-batch crosses a boundary each way: the number of chunks."""
     wrap_ms: float
@@ -69,11 +74,7 @@ class SearchArrays:
 
 def search_arrays(problem: Problem) -> SearchArrays:
     """Lays a problem out for the kernels; raises ValueError where the schedule refuses its shape."""
-    schedule = get_schedule(problem.schedule)
-    shape = (problem.num_stages, problem.num_micro_batches, problem.num_chunks)
-    if refusal := schedule.check_shape(*shape):
-        raise ValueError(refusal)
-    warmup = np.array([schedule.warmup_forwards(stage, *shape) for stage in range(problem.num_stages)], dtype=np.int32)
+    warmup, first_place = _warmups(problem)
     rows, row_of_layer = _rows(problem)
     limits = _limits(problem)
     most = int(limits.max(initial=0))
@@ -88,7 +89,8 @@ def search_arrays(problem: Problem) -> SearchArrays:
     pool_of_kind, units_of_kind, pool_units, node_units = _pools(problem)
     inter = np.array(problem.inter_node_ms, dtype=np.float64)
     wrap_ms = (problem.num_chunks - 1) * float((inter + inter.T).min()) if interleaved else 0.0
-    cost[:, 0] += all_reduce[:, 0] + wrap_ms
+    at_first = slice(0, first_place[1] if problem.num_stages > 1 else None)
+    cost[:, at_first] += all_reduce[:, at_first] + wrap_ms
     return SearchArrays(
         problem=problem,
         num_stages=problem.num_stages,
@@ -107,6 +109,8 @@ def search_arrays(problem: Problem) -> SearchArrays:
         alone=alone,
         max_layers=limits,
         warmup=warmup,
+        first_place=first_place,
+        most_depth=problem.most_depth,
         round_trips=problem.num_chunks,
         wrap_ms=wrap_ms,
         intra_node=np.array(problem.intra_node_ms, dtype=np.float64),
@@ -120,6 +124,24 @@ def search_arrays(problem: Problem) -> SearchArrays:
         is_gpipe=problem.schedule == "gpipe",
         is_interleaved=interleaved,
     )
+
+
+def _warmups(problem: Problem) -> tuple[Ints, Ints]:
+    """Warm-up forwards of each place, and the first place of each stage; ValueError where the schedule refuses the shape."""
+    schedule = get_schedule(problem.schedule)
+    stages, depth = range(problem.num_stages), problem.most_depth
+    depths = (1,) * (problem.num_stages - 1) if problem.schedule == "adaptive_1f1b" else ()
+    shape = (problem.num_stages, problem.num_micro_batches, problem.num_chunks)
+    if refusal := schedule.check_shape(*shape, depths=depths):
+        raise ValueError(refusal)
+    if depth > 1 and not depths:
+        raise ValueError(f"{problem.schedule} has no depths to choose: most_depth must be 1, not {depth}")
+    if depths:
+        warmup = [min(place.warmup, problem.num_micro_batches) for place in problem.places]
+    else:
+        warmup = [schedule.warmup_forwards(stage, *shape) for stage in stages]
+    starts = [next(index for index, place in enumerate(problem.places) if place.stage == stage) for stage in stages]
+    return np.array(warmup, dtype=np.int32), np.array(starts, dtype=np.int32)
 
 
 def _rows(problem: Problem) -> tuple[list[tuple[int, ...]], Ints]:
@@ -141,25 +163,27 @@ def _rows(problem: Problem) -> tuple[list[tuple[int, ...]], Ints]:
 
 
 def _limits(problem: Problem) -> Ints:
-    """K x N x (1 or L) memory limits in layers, cut to what can remain for a stage."""
+    """K x P x (1 or L) memory limits in layers, cut to what can remain for a stage."""
     columns = 1 if all(len(row) == 1 for kind in problem.kinds for row in kind.max_layers) else problem.num_layers
     room = problem.num_layers - (problem.num_stages - 1) * problem.num_chunks
-    limits = np.zeros((len(problem.kinds), problem.num_stages, columns), dtype=np.int32)
+    num_places = len(problem.places)
+    limits = np.zeros((len(problem.kinds), num_places, columns), dtype=np.int32)
     for k, kind in enumerate(problem.kinds):
-        for stage in range(problem.num_stages):
-            limits[k, stage] = kind.max_layers[stage]
+        for place in range(num_places):
+            limits[k, place] = kind.max_layers[place]
     return np.clip(limits, 0, max(room, 0))
 
 
 def _durations(problem: Problem, rows: list[tuple[int, ...]], most: int, name: str) -> Floats:
-    """K x N x R x (most + 1): one kind of time of a stage, extras included."""
-    durations = np.zeros((len(problem.kinds), problem.num_stages, len(rows), most + 1))
+    """K x P x R x (most + 1): one kind of time of a stage, extras included."""
+    stages = np.array([place.stage for place in problem.places])
+    durations = np.zeros((len(problem.kinds), len(stages), len(rows), most + 1))
     for k, kind in enumerate(problem.kinds):
         per_type = [getattr(cost, name) for cost in kind.layers]
         for r, row in enumerate(rows):
             durations[k, :, r, :] = _stage_sums(per_type, row, most)
-        durations[k, 0] += _extra(kind.first, name)
-        durations[k, -1] += _extra(kind.last, name)
+        durations[k, stages == 0] += _extra(kind.first, name)
+        durations[k, stages == problem.num_stages - 1] += _extra(kind.last, name)
     return durations
 
 

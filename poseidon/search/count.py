@@ -31,8 +31,9 @@ class _Counter:
 
     def __init__(self, arrays: SearchArrays, graph: StageGraph) -> None:
         self._arrays = arrays
-        self._stages, self._targets, self._begun = graph.stages, graph.targets, graph.begun
-        self._finals = graph.finals
+        self._stages, self._finals = graph.stages, graph.finals
+        self._edges = graph.edges
+        self._first = np.searchsorted(self._edges[:, 0], np.arange(len(self._stages) + 1)).tolist()
         blocked = ~np.isfinite(np.maximum(arrays.inter_node, arrays.inter_node.T))
         blocked_within = ~np.isfinite(np.maximum(arrays.intra_node, arrays.intra_node.T))
         self._forbidden = bool(blocked.any() or blocked_within.any())
@@ -47,29 +48,29 @@ class _Counter:
                 done = [0] * num_layers + [1]
                 rows[group] = dict.fromkeys(lasts, done)
                 continue
-            ways = {
-                kind: self._ways(kind, int(self._stages[group]), rows[target].get(kind if self._forbidden else 0))
-                for kind, target in enumerate(self._targets[group].tolist())
-                if target >= 0
-            }
+            edges = self._edges[self._first[group] : self._first[group + 1]].tolist()
+            ways = [
+                (kind, within, self._ways(kind, place, rows[target].get(kind if self._forbidden else 0)))
+                for _, kind, place, target, within in edges
+            ]
             for last in lasts:
-                allowed = [row for kind, row in ways.items() if row and not self._is_blocked(group, last, kind)]
+                allowed = [row for kind, within, row in ways if row and not self._is_blocked(group, last, kind, within)]
                 rows[group][last] = [sum(column) for column in zip(*allowed, strict=True)] if allowed else []
         return rows[0][0][0] if rows[0][0] else 0
 
-    def _is_blocked(self, group: int, last: int, kind: int) -> bool:
+    def _is_blocked(self, group: int, last: int, kind: int, begins_within: int) -> bool:
         if not self._forbidden or self._stages[group] == 0:
             return False
         pools = self._arrays.pool_of_kind
-        within = self._begun[group, kind] and pools[last] == pools[kind]
+        within = begins_within and pools[last] == pools[kind]
         return bool(self._blocked[1 if within else 0][last, kind])
 
-    def _ways(self, kind: int, stage: int, after: Row | None) -> Row:
+    def _ways(self, kind: int, place: int, after: Row | None) -> Row:
         """For each count of placed layers: the ways to give a next stage of a kind some layers and complete the rest."""
         if not after:
             return []
         arrays = self._arrays
-        limits = arrays.max_layers[kind, stage].tolist()
+        limits = arrays.max_layers[kind, place].tolist()
         chunks = arrays.num_chunks
         ways = [0] * (arrays.num_layers + 1)
         if chunks == 1:

@@ -13,18 +13,18 @@ from poseidon.simulate.stage_times import StageTimes, stage_times
 
 
 @lru_cache(maxsize=4)
-def _graph(schedule: str, num_stages: int, num_micro_batches: int, num_chunks: int) -> Graph:
-    return build_graph(get_schedule(schedule).order(num_stages, num_micro_batches, num_chunks))
+def _graph(schedule: str, num_stages: int, num_micro_batches: int, num_chunks: int, depths: tuple[int, ...]) -> Graph:
+    return build_graph(get_schedule(schedule).order(num_stages, num_micro_batches, num_chunks, depths=depths))
 
 
-def order_graph(problem: Problem) -> Graph:
-    """The graph of a problem's schedule: one for every configuration of the problem."""
-    return _graph(problem.schedule, problem.num_stages, problem.num_micro_batches, problem.num_chunks)
+def order_graph(problem: Problem, depths: tuple[int, ...] = ()) -> Graph:
+    """The graph of a problem's schedule: one for every configuration of the problem (with the same depths)."""
+    return _graph(problem.schedule, problem.num_stages, problem.num_micro_batches, problem.num_chunks, depths)
 
 
-def configuration_time(problem: Problem, stages: Sequence[StageChoice]) -> float:
+def configuration_time(problem: Problem, stages: Sequence[StageChoice], depths: tuple[int, ...] = ()) -> float:
     """Iteration time (ms) of a configuration."""
-    graph = order_graph(problem)
+    graph = order_graph(problem, depths)
     weights = graph.weights(configuration_times(problem, stages))
     return float(graph.kernel.time(weights.durations, weights.transfers, weights.all_reduce))
 

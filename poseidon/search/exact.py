@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass
+from itertools import pairwise
 
 import numpy as np
 
@@ -22,7 +23,7 @@ from poseidon.search.result import Counters, Solution, StageChoice
 from poseidon.search.thresholds import achievable, least_bottleneck, limits_under, spread
 from poseidon.search.tolerance import prune_fraction
 
-SLICE = 2000
+SLICE = 200
 """Search nodes between two looks at the clock."""
 MOST_REFINEMENTS = 4
 MOST_ROUNDS = 50
@@ -75,11 +76,12 @@ class ExactSearch:
         if best is not None:
             self._offer(*best)
 
-    def _offer(self, time_ms: float, kinds: Ints, layers: Ints) -> None:
+    def _offer(self, time_ms: float, kinds: Ints, layers: Ints, warmups: Ints) -> None:
         if time_ms < self.cutoff_ms:
             self.cutoff_ms = time_ms
+            depths = _depths(warmups) if self._arrays.problem.schedule == "adaptive_1f1b" else ()
             stages = tuple(StageChoice(int(kind), tuple(map(int, chunks))) for kind, chunks in zip(kinds, layers, strict=True))
-            self.solution = Solution(self._arrays.problem, stages, time_ms)
+            self.solution = Solution(self._arrays.problem, stages, time_ms, depths)
 
     def _open(self) -> None:
         """Builds tables over ever narrower ranges of the bottleneck, trying their minimisers, until a search is worth it."""
@@ -95,7 +97,7 @@ class ExactSearch:
             search = self._tables(low, ceiling, tolerance)
             search.try_minimisers()
             self._take(search)
-            if search.improved and not arrays.is_interleaved:
+            if search.improved and not arrays.is_interleaved and arrays.most_depth == 1:
                 self._polish(search)
             self._search = search
             roots = search.tables.root_bounds
@@ -112,11 +114,11 @@ class ExactSearch:
 
     def _polish(self, search: BranchAndBound) -> None:
         """Improves the incumbent by local moves."""
-        kinds, layers = search.best_plan
+        kinds, layers, warmups = search.best_plan
         local = LocalSearch(self._arrays, self._graph)
         time_ms, kinds, layers = local.improve(kinds, layers[:, 0].copy(), search.best_ms, MOST_ROUNDS)
         self._counters.simulations += local.num_simulations
-        self._offer(time_ms, kinds, layers[:, None])
+        self._offer(time_ms, kinds, layers[:, None], warmups)
         search.set_incumbent(self.cutoff_ms)
 
     def _ceiling(self) -> float:
@@ -187,3 +189,8 @@ class ExactSearch:
         self._counters.prune("table", search.num_pruned_by_table)
         self._counters.prune("prefix", search.num_pruned_by_prefix)
         self._counters.prune("incumbent", search.num_pruned_by_incumbent)
+
+
+def _depths(warmups: Ints) -> tuple[int, ...]:
+    """Depths (>= 1) of the links that give the stages their warm-ups, which the number of micro-batches caps."""
+    return tuple(max(1, int(before - after)) for before, after in pairwise(warmups))

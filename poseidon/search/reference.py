@@ -6,12 +6,13 @@ import math
 from collections.abc import Iterator, Sequence
 from itertools import product
 
-from poseidon.cost.problem import Problem
+from poseidon.cost.problem import Place, Problem
 from poseidon.search.evaluate import configuration_times, order_graph
 from poseidon.search.result import Solution, StageChoice
 from poseidon.simulate.reference import longest_path
 
 Configuration = tuple[StageChoice, ...]
+Depths = tuple[int, ...]
 
 
 def exhaustive_search(problem: Problem) -> Solution | None:
@@ -20,26 +21,41 @@ def exhaustive_search(problem: Problem) -> Solution | None:
     Among equal times the first in the declared order of solutions wins.
     """
     best: Solution | None = None
-    for configuration in all_configurations(problem):
-        solution = Solution(problem, configuration, reference_time(problem, configuration))
-        if best is None or solution.order_key < best.order_key:
-            best = solution
+    for depths in all_depths(problem):
+        for configuration in all_configurations(problem, depths):
+            time_ms = reference_time(problem, configuration, depths)
+            solution = Solution(problem, configuration, time_ms, depths)
+            if best is None or solution.order_key < best.order_key:
+                best = solution
     return best
 
 
-def reference_time(problem: Problem, configuration: Sequence[StageChoice]) -> float:
+def reference_time(problem: Problem, configuration: Sequence[StageChoice], depths: Depths = ()) -> float:
     """Iteration time (ms) of a configuration, by the plain-Python simulator."""
-    graph = order_graph(problem)
+    graph = order_graph(problem, depths)
     weights = graph.weights(configuration_times(problem, configuration))
     return longest_path(
         graph.listing, weights.durations.tolist(), weights.transfers.tolist(), weights.all_reduce.tolist()
     )[0]
 
 
-def all_configurations(problem: Problem) -> Iterator[Configuration]:
+def all_depths(problem: Problem) -> Iterator[Depths]:
+    """Every choice of a depth for each link; one empty choice for schedules that leave none."""
+    if problem.schedule != "adaptive_1f1b":
+        yield ()
+        return
+    yield from product(range(1, problem.most_depth + 1), repeat=problem.num_stages - 1)
+
+
+def all_configurations(problem: Problem, depths: Depths = ()) -> Iterator[Configuration]:
     """Every feasible configuration: each order of kinds with each allocation within memory and each split over chunks."""
+    place_of_stage = [
+        problem.places.index(Place(stage, 1 + sum(depths[stage:]) if depths else problem.num_stages - stage))
+        for stage in range(problem.num_stages)
+    ]
     for kinds in all_orders(problem):
-        for layers in _allocations(problem, kinds, 0, 0):
+        limits = [problem.kinds[kind].max_layers[place] for kind, place in zip(kinds, place_of_stage, strict=True)]
+        for layers in _allocations(problem, limits, 0, 0):
             for splits in product(*(list(compositions(count, problem.num_chunks)) for count in layers)):
                 yield tuple(StageChoice(kind, split) for kind, split in zip(kinds, splits, strict=True))
 
@@ -96,17 +112,19 @@ def _cannot_talk(problem: Problem, kinds: tuple[int, ...], number: int, name: st
     return math.isinf(matrix[last][number]) or math.isinf(matrix[number][last])
 
 
-def _allocations(problem: Problem, kinds: tuple[int, ...], stage: int, placed: int) -> Iterator[tuple[int, ...]]:
+def _allocations(
+    problem: Problem, limits: Sequence[Sequence[int]], stage: int, placed: int
+) -> Iterator[tuple[int, ...]]:
     """Every way to give stages `stage`.. their layers when `placed` layers come before them."""
-    if stage == len(kinds):
+    if stage == len(limits):
         if placed == problem.num_layers:
             yield ()
         return
-    limits = problem.kinds[kinds[stage]].max_layers[stage]
-    limit = limits[placed] if len(limits) > 1 and placed < len(limits) else limits[0]
-    later = (len(kinds) - stage - 1) * problem.num_chunks
+    row = limits[stage]
+    limit = row[placed] if len(row) > 1 and placed < len(row) else row[0]
+    later = (len(limits) - stage - 1) * problem.num_chunks
     for count in range(problem.num_chunks, min(limit, problem.num_layers - placed - later) + 1):
-        for rest in _allocations(problem, kinds, stage + 1, placed + count):
+        for rest in _allocations(problem, limits, stage + 1, placed + count):
             yield (count, *rest)
 
 

@@ -51,11 +51,14 @@ class Solution:
     problem: Problem
     stages: tuple[StageChoice, ...]
     iteration_time_ms: float
+    depths: tuple[int, ...] = ()
+    """Depth of each link between stages (adaptive_1f1b only)."""
 
     @property
-    def order_key(self) -> tuple[float, str, tuple[tuple[int, tuple[int, ...]], ...]]:
-        """The declared total order of solutions: time, then problem name, then kinds and layers from the first stage on."""
-        return (self.iteration_time_ms, self.problem.name, tuple((stage.kind, stage.layers) for stage in self.stages))
+    def order_key(self) -> tuple[float, str, tuple[tuple[int, tuple[int, ...]], ...], tuple[int, ...]]:
+        """The declared total order of solutions: time, problem name, kinds and layers from the first stage on, depths."""
+        stages = tuple((stage.kind, stage.layers) for stage in self.stages)
+        return (self.iteration_time_ms, self.problem.name, stages, self.depths)
 
 
 @dataclass

@@ -59,8 +59,8 @@ def list_operations(operations: Operations) -> Listing | None:
 def _chained(operations: Operations) -> NDArray[np.bool_]:
     """Which operations the list puts right behind their previous one, whose end the kernel then has in a register.
 
-    Those that receive nothing may go there. In a run of such operations only every other one does, lest the run keep
-    the processor from overlapping it with other stages; with a single stage there is nothing to overlap.
+    It does so with those that receive nothing, behind one that receives something (or anywhere, if there is but one
+    stage). A longer run of them, as in GPipe, would keep the processor from overlapping it with other stages.
     """
     receives_nothing: NDArray[np.bool_] = (operations.sender == NONE) & (operations.previous != NONE)
     if operations.num_stages == 1:

@@ -41,8 +41,7 @@ class StageTimes:
             expected = per_chunk[:1] if field.name.startswith(("send_", "all_")) else per_chunk
             if array.shape != expected:
                 raise ValueError(f"{field.name} must have the shape {expected}, not {array.shape}")
-            if not (np.isfinite(array).all() and (array >= 0).all()):
-                raise ValueError(f"{field.name} must be finite and at least 0 everywhere")
+            _check_durations(field.name, array)
 
     @property
     def num_stages(self) -> int:
@@ -92,7 +91,14 @@ def _per_chunk(name: str, values: PerChunk) -> Times:
     lists = [value if isinstance(value, Sequence) else [value] for value in values]
     if len({len(numbers) for numbers in lists}) > 1:
         raise ValueError(f"{name} needs as many chunks for each stage")
-    return _read_only(lists)
+    array = _read_only(lists)
+    _check_durations(name, array)
+    return array
+
+
+def _check_durations(name: str, array: Times) -> None:
+    if not (np.isfinite(array).all() and (array >= 0).all()):
+        raise ValueError(f"{name} must be finite and at least 0 everywhere")
 
 
 def _read_only(values: object) -> Times:

@@ -36,7 +36,7 @@ def _as_list(value: Any) -> Any:
 
 
 PerChunk = Annotated[tuple[Milliseconds, ...], BeforeValidator(_as_list), Field(min_length=1)]
-Operations = tuple[Annotated[str, Field(strict=True, max_length=100)], ...]
+OperationTexts = tuple[Annotated[str, Field(strict=True, max_length=100)], ...]
 
 
 class StageEntry(FileModel):
@@ -90,7 +90,7 @@ class StagesModel(FileModel):
     """Depth of each link between stages, for adaptive_1f1b."""
     stages: Annotated[tuple[StageEntry, ...], Field(min_length=1)]
     """The stages in pipeline order."""
-    operations: tuple[Operations, ...] | None = None
+    operations: tuple[OperationTexts, ...] | None = None
     """For each stage its operations in order (``F0``; with chunks ``F0.1``); replaces the schedule's own order."""
 
     def record_checks(self) -> Iterator[Problem]:
@@ -106,7 +106,10 @@ class StagesModel(FileModel):
         elif self.operations is None:
             yield from self._schedule_problems()
         elif len(self.operations) != len(self.stages):
-            yield Problem(("operations",), f"has {len(self.operations)} lists for {len(self.stages)} stages")
+            yield Problem(
+                ("operations",),
+                f"has {len(self.operations)} list(s), but each of the {len(self.stages)} stages needs one",
+            )
         else:
             yield from islice(self._order_problems(self.operations), MAX_ORDER_PROBLEMS)
 
@@ -120,7 +123,7 @@ class StagesModel(FileModel):
         if reason is not None:
             yield Problem(("schedule",), reason)
 
-    def _order_problems(self, operations: tuple[Operations, ...]) -> Iterator[Problem]:
+    def _order_problems(self, operations: tuple[OperationTexts, ...]) -> Iterator[Problem]:
         readable = True
         for stage, texts in enumerate(operations):
             for position, text in enumerate(texts):
@@ -142,7 +145,7 @@ class StagesModel(FileModel):
         sizes = (len(self.stages), self.num_micro_batches, self.num_chunks)
         return get_schedule(self.schedule).order(*sizes, depths=self.depths)
 
-    def _given_order(self, operations: tuple[Operations, ...]) -> Order:
+    def _given_order(self, operations: tuple[OperationTexts, ...]) -> Order:
         actions: dict[str, Action] = {text: parse_operation(text) for texts in operations for text in texts}
         stages = tuple(tuple(actions[text] for text in texts) for texts in operations)
         return Order(len(stages), self.num_micro_batches, self.num_chunks, stages)

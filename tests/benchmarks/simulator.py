@@ -17,6 +17,7 @@ import time
 from collections import deque
 from collections.abc import Callable, Sequence
 from pathlib import Path
+from typing import cast
 
 import numpy as np
 from numpy.typing import NDArray
@@ -37,6 +38,7 @@ SHAPES = (
     ("interleaved_1f1b", 8, 64, 2),
 )
 OPERATIONS_PER_ROUND = 200_000
+CLoop = Callable[..., float]
 
 LOOP = """
 #include <stdint.h>
@@ -89,21 +91,30 @@ def main() -> None:
             )
 
 
-def compile_loop(folder: Path) -> ctypes._CFuncPtr:
+def compile_loop(folder: Path) -> CLoop:
     """The C loop as a function that releases the GIL."""
     source, library = folder / "loop.c", folder / "loop.so"
     source.write_text(LOOP)
-    command = [os.environ.get("CC", "cc"), "-O3", "-ffp-contract=off", "-fPIC", "-shared", str(source), "-o", str(library)]
+    command = [
+        os.environ.get("CC", "cc"),
+        "-O3",
+        "-ffp-contract=off",
+        "-fPIC",
+        "-shared",
+        str(source),
+        "-o",
+        str(library),
+    ]
     subprocess.run(command, check=True)
     function = ctypes.CDLL(str(library)).longest_path
     function.restype = ctypes.c_double
-    return function
+    return cast(CLoop, function)
 
 
-def measure(loop: ctypes._CFuncPtr, graph: Graph, rounds: int) -> Sequence[float]:
+def measure(loop: CLoop, graph: Graph, rounds: int) -> Sequence[float]:
     """Nanoseconds per operation and candidate: the loop, the kernel, the kernel on several candidates at once."""
     weights = random_weights(graph)
-    lanes = [np.repeat(array[:, None], NUM_LANES, axis=1) for array in weights]
+    durations, transfers, all_reduce = (np.repeat(array[:, None], NUM_LANES, axis=1) for array in weights)
     times = np.empty(NUM_LANES)
     num_operations = len(graph.listing.entries)
     repeats = max(1, OPERATIONS_PER_ROUND // num_operations)
@@ -111,7 +122,10 @@ def measure(loop: ctypes._CFuncPtr, graph: Graph, rounds: int) -> Sequence[float
     contenders: list[tuple[Callable[[], object], int]] = [
         (prepare_loop(loop, graph, weights, repeats), repeats),
         (lambda: graph.kernel.time(*weights, repeats=repeats), repeats),
-        (lambda: graph.kernel.times(*lanes, times, repeats=repeats_of_lanes), repeats_of_lanes * NUM_LANES),
+        (
+            lambda: graph.kernel.times(durations, transfers, all_reduce, times, repeats=repeats_of_lanes),
+            repeats_of_lanes * NUM_LANES,
+        ),
     ]
     assert contenders[0][0]() == contenders[1][0](), "the C loop and the kernel disagree"
     contenders[2][0]()
@@ -140,7 +154,7 @@ def random_weights(graph: Graph) -> Weights:
     return graph.weights(times)
 
 
-def prepare_loop(loop: ctypes._CFuncPtr, graph: Graph, weights: Weights, repeats: int) -> Callable[[], float]:
+def prepare_loop(loop: CLoop, graph: Graph, weights: Weights, repeats: int) -> Callable[[], float]:
     """The C loop bound to the graph's operations in the topological order that a queue gives."""
     operations = graph.operations
     entries = topological_list(operations.previous.tolist(), operations.sender.tolist())

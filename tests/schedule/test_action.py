@@ -39,5 +39,5 @@ def test_what_is_no_operation_is_refused_with_the_accepted_form(text):
 
 @pytest.mark.parametrize("text", ["", "F0", "0F", "0X0", "(0F3;3B1)OVERLAP_F_B", "-1F0", "0F0.1"])
 def test_what_is_no_staged_action_is_refused_with_the_accepted_form(text):
-    with pytest.raises(ValueError, match="is not an action: .* as in '2F0'"):
+    with pytest.raises(ValueError, match=r"is not an action: .* as in '2F0'"):
         parse_staged(text, 2)

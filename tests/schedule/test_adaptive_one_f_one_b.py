@@ -32,7 +32,10 @@ def test_depths_below_one_are_refused():
 
 
 def test_one_chunk_only():
-    assert adaptive.check_shape(2, 8, 2, depths=(1,)) == "adaptive_1f1b runs each stage as one chunk: num_chunks must be 1, not 2"
+    assert (
+        adaptive.check_shape(2, 8, 2, depths=(1,))
+        == "adaptive_1f1b runs each stage as one chunk: num_chunks must be 1, not 2"
+    )
 
 
 def test_the_hiding_depth_grows_with_the_round_trip():

@@ -3,7 +3,9 @@ import pytest
 from poseidon.schedule import Action, Order, order_from_operations
 
 
-@pytest.mark.parametrize(("sizes", "name"), [((0, 1, 1), "num_stages"), ((1, 0, 1), "num_micro"), ((1, 1, 0), "num_chunks")])
+@pytest.mark.parametrize(
+    ("sizes", "name"), [((0, 1, 1), "num_stages"), ((1, 0, 1), "num_micro"), ((1, 1, 0), "num_chunks")]
+)
 def test_sizes_below_one_are_refused(sizes, name):
     with pytest.raises(ValueError, match=f"{name}.* must be at least 1, not 0"):
         Order(*sizes, ((),) * sizes[0])

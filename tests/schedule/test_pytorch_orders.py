@@ -1,4 +1,4 @@
-"""Our orders beside PyTorch's own: always against lines that it printed, against PyTorch itself where it is installed."""
+"""Our orders beside PyTorch's: always against lines that it printed, also against PyTorch itself if it is installed."""
 
 from pathlib import Path
 
@@ -23,7 +23,9 @@ def printed_orders():
         yield name, *map(int, sizes), [line.split(": ")[1] for line in lines]
 
 
-@pytest.mark.parametrize("printed", list(printed_orders()), ids=lambda printed: f"{printed[0]}-{printed[1]}-{printed[2]}")
+@pytest.mark.parametrize(
+    "printed", list(printed_orders()), ids=lambda printed: f"{printed[0]}-{printed[1]}-{printed[2]}"
+)
 def test_orders_equal_the_lines_that_pytorch_printed(printed):
     name, num_stages, num_micro_batches, num_chunks, lines = printed
     if name not in OURS:

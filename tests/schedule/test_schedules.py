@@ -70,7 +70,9 @@ def test_one_stage_without_a_pipeline_alternates():
 
 @pytest.mark.parametrize("name", ONE_CHUNK)
 def test_schedules_of_one_chunk_refuse_several(name):
-    assert get_schedule(name).check_shape(2, 4, 2) == f"{name} runs each stage as one chunk: num_chunks must be 1, not 2"
+    assert (
+        get_schedule(name).check_shape(2, 4, 2) == f"{name} runs each stage as one chunk: num_chunks must be 1, not 2"
+    )
     with pytest.raises(ValueError, match="num_chunks must be 1"):
         get_schedule(name).order(2, 4, 2)
 

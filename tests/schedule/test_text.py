@@ -39,7 +39,7 @@ def test_split_backwards_are_read():
 
 
 def test_empty_cells_of_a_csv_are_bubbles():
-    assert order_from_text("0F0,0B0,,\n,1F0,1B0,\n".replace("0F0,0B0", "0F0,,0B0")).stages[1][0] == Action("F", 0)
+    assert order_from_text("0F0,,0B0,\n,1F0,1B0,,\n") == get_schedule("1f1b").order(2, 1)
 
 
 def test_an_unreadable_operation_is_named_by_stage_and_place():

@@ -11,9 +11,8 @@ cdef struct Candidate:
     double bound          # no completion is faster than this
     double round_trip     # sum of F + B and transfers up to and including this stage
     double delay          # least round trip of what follows it
-    int kind
+    int edge              # of the stage graph: its kind, its place and the state after it
     int layers
-    int group             # state after it
 
 
 cdef struct BeamState:
@@ -36,14 +35,16 @@ cdef class BranchAndBound:
     cdef readonly long long num_pruned_by_incumbent
     cdef readonly long long num_bound_alarms    # a child's bound was worse than its parent's: never in a correct search
     cdef double tolerance                 # prune at bound >= best_ms * (1 - tolerance)
-    cdef int num_stages, num_layers, num_micro_batches, num_kinds, least
+    cdef int num_stages, num_layers, num_micro_batches, num_kinds, least, round_trips
     cdef bint is_gpipe
     cdef const double[:, :, :, ::1] forward, backward, all_reduce, cost, beta, gamma
     cdef const int[:, :, ::1] max_layers
-    cdef const int[::1] row_of_layer, warmup
+    cdef const int[::1] row_of_layer, warmup   # warmup: a place's forwards before the first backward
+    cdef bint deepens                     # the warm-up depth of every link is a choice
     cdef const double[:, ::1] intra_node, inter_node
     cdef Prefix prefix
     cdef vector[double] storage           # backs the prefix
+    cdef vector[int] warmups              # N: of the fixed stages and the next
     cdef vector[double] scratch           # of the sweep
     # The stack: entry i describes the first i stages, candidates[i] the choices for stage i that are still to be tried.
     cdef int depth                        # -1: not started, or complete
@@ -55,6 +56,7 @@ cdef class BranchAndBound:
     cdef vector[double] pending
     cdef vector[double] round_trip, bottleneck, slowest_forward, slowest_backward, bound
     cdef vector[int] best_kinds           # N
+    cdef vector[int] best_warmups         # N
     cdef vector[int] best_layers          # N x V
     cdef vector[Candidate] survivors
     cdef void _expand(self, int stage) noexcept nogil
@@ -62,8 +64,8 @@ cdef class BranchAndBound:
     cdef void _sort_survivors(self) noexcept nogil
     cdef void _time_survivors(self, int stage) noexcept nogil
     cdef void _finish(self, int stage) noexcept nogil
-    cdef double _work_left(self, int stage, int kind, int layers, double bottleneck) noexcept nogil
-    cdef double _pending(self, int stage, int kind, int layers, double added) noexcept nogil
+    cdef double _work_left(self, int stage, int edge, int layers, double bottleneck) noexcept nogil
+    cdef double _pending(self, int stage, int edge, int layers, double added) noexcept nogil
     cdef void _fill_tip(self, Tips* tips, int lane, int stage, const Candidate* candidate) noexcept nogil
     cdef void _push(self, int stage, const Candidate* candidate) noexcept nogil
     cdef void _remember_prefix(self, int stage, const Candidate* candidate, double time_ms) noexcept nogil

@@ -12,11 +12,11 @@ from poseidon.search._tables cimport CompletionTables
 
 
 cdef bint more_promising(const Candidate& one, const Candidate& other) noexcept nogil:
-    # The declared order of candidates: bound, then kind, then layers.
+    # The declared order of candidates: bound, then edge (kind, then depth), then layers.
     if one.bound != other.bound:
         return one.bound < other.bound
-    if one.kind != other.kind:
-        return one.kind < other.kind
+    if one.edge != other.edge:
+        return one.edge < other.edge
     return one.layers < other.layers
 
 
@@ -47,6 +47,7 @@ cdef class BranchAndBound:
         self.num_micro_batches = arrays.num_micro_batches
         self.num_kinds = len(arrays.problem.kinds)
         self.least = arrays.least_layers
+        self.round_trips = arrays.round_trips
         self.is_gpipe = arrays.is_gpipe
         self.forward = arrays.forward
         self.backward = arrays.backward
@@ -59,11 +60,14 @@ cdef class BranchAndBound:
         self.warmup = arrays.warmup
         self.intra_node = arrays.intra_node
         self.inter_node = arrays.inter_node
+        self.deepens = arrays.most_depth > 1
         self.storage.resize(5 * self.num_stages, 0.0)
+        for stage in range(self.num_stages):
+            self.warmups.push_back(arrays.warmup[arrays.first_place[stage]])
         self.scratch.resize(sweep_scratch_size(self.num_stages, self.num_micro_batches))
         self.prefix.num_stages = self.num_stages
         self.prefix.num_micro_batches = self.num_micro_batches
-        self.prefix.warmup = &self.warmup[0]
+        self.prefix.warmup = self.warmups.data()
         self.prefix.forward = self.storage.data()
         self.prefix.backward = self.prefix.forward + self.num_stages
         self.prefix.all_reduce = self.prefix.backward + self.num_stages
@@ -142,11 +146,11 @@ cdef class BranchAndBound:
 
     @property
     def best_plan(self):
-        """Kinds (int32, N) and layers (int32, N x V) of the incumbent's stages; None when it is not this search's own."""
+        """Kinds (int32, N), layers (int32, N x V) and warm-ups (int32, N) of the incumbent's stages; None when it is not this search's own."""
         if not self.improved:
             return None
         layers = np.array(self.best_layers, dtype=np.int32)
-        return np.array(self.best_kinds, dtype=np.int32), layers.reshape(self.num_stages, -1)
+        return np.array(self.best_kinds, dtype=np.int32), layers.reshape(self.num_stages, -1), np.array(self.best_warmups, dtype=np.int32)
 
     cdef bint _step(self) noexcept nogil:
         # Takes the next candidate of the deepest stage; True when none is left anywhere.
@@ -172,22 +176,24 @@ cdef class BranchAndBound:
 
     cdef void _push(self, int stage, const Candidate* candidate) noexcept nogil:
         # Fixes stage `stage`.
-        cdef int kind = candidate.kind
+        cdef int kind = self.graph.edge_kind[candidate.edge]
+        cdef int place = self.graph.edge_place[candidate.edge]
         cdef int row = self.row_of_layer[self.placed[stage]]
         cdef int previous
         cdef bint same_node
         cdef double slowest
-        self.prefix.forward[stage] = self.forward[kind, stage, row, candidate.layers]
-        self.prefix.backward[stage] = self.backward[kind, stage, row, candidate.layers]
-        self.prefix.all_reduce[stage] = self.all_reduce[kind, stage, row, candidate.layers]
+        self.prefix.forward[stage] = self.forward[kind, place, row, candidate.layers]
+        self.prefix.backward[stage] = self.backward[kind, place, row, candidate.layers]
+        self.prefix.all_reduce[stage] = self.all_reduce[kind, place, row, candidate.layers]
+        self.warmups[stage] = self.warmup[place]
         if stage > 0:
             previous = self.kind[stage - 1]
-            same_node = self.graph.same_node(self.group[stage], previous, kind)
+            same_node = self.graph.same_node(candidate.edge, previous)
             self.prefix.send_forward[stage - 1] = self.intra_node[previous, kind] if same_node else self.inter_node[previous, kind]
             self.prefix.send_backward[stage - 1] = self.intra_node[kind, previous] if same_node else self.inter_node[kind, previous]
-        slowest = self.beta[kind, stage, row, candidate.layers]
+        slowest = self.beta[kind, place, row, candidate.layers]
         self.bottleneck[stage + 1] = max(self.bottleneck[stage], slowest)
-        self.pending[stage + 1] = self._pending(stage, kind, candidate.layers, candidate.round_trip - self.round_trip[stage])
+        self.pending[stage + 1] = self._pending(stage, candidate.edge, candidate.layers, candidate.round_trip - self.round_trip[stage])
         slowest = self.prefix.forward[stage]
         self.slowest_forward[stage + 1] = max(self.slowest_forward[stage], slowest)
         slowest = self.prefix.backward[stage]
@@ -195,25 +201,25 @@ cdef class BranchAndBound:
         self.kind[stage] = kind
         self.layers[stage] = candidate.layers
         self.placed[stage + 1] = self.placed[stage] + candidate.layers
-        self.group[stage + 1] = candidate.group
+        self.group[stage + 1] = self.graph.edge_target[candidate.edge]
         self.round_trip[stage + 1] = candidate.round_trip
         self.bound[stage + 1] = candidate.bound
 
-    cdef double _pending(self, int stage, int kind, int layers, double added) noexcept nogil:
-        cdef double own = self.gamma[kind, stage, self.row_of_layer[self.placed[stage]], layers]
+    cdef double _pending(self, int stage, int edge, int layers, double added) noexcept nogil:
+        cdef double own = self.gamma[self.graph.edge_kind[edge], self.graph.edge_place[edge], self.row_of_layer[self.placed[stage]], layers]
         cdef double earlier = self.pending[stage] + added
         return max(own, earlier)
 
-    cdef double _work_left(self, int stage, int kind, int layers, double bottleneck) noexcept nogil:
+    cdef double _work_left(self, int stage, int edge, int layers, double bottleneck) noexcept nogil:
         # What the first stage + 1 stages have to do after the first round trip: their largest beta, but in GPipe the slowest forward and the
         # slowest backward may lie on different stages.
-        cdef int row
+        cdef int kind, place, row
         cdef double forward, backward
         if not self.is_gpipe:
             return bottleneck
-        row = self.row_of_layer[self.placed[stage]]
-        forward = self.forward[kind, stage, row, layers]
-        backward = self.backward[kind, stage, row, layers]
+        kind, place, row = self.graph.edge_kind[edge], self.graph.edge_place[edge], self.row_of_layer[self.placed[stage]]
+        forward = self.forward[kind, place, row, layers]
+        backward = self.backward[kind, place, row, layers]
         forward = max(self.slowest_forward[stage], forward)
         backward = max(self.slowest_backward[stage], backward)
         return (self.num_micro_batches - 1) * (forward + backward)
@@ -237,29 +243,27 @@ cdef class BranchAndBound:
         cdef int placed = self.placed[stage]
         cdef int row = self.row_of_layer[placed]
         cdef int column = placed if self.max_layers.shape[2] > 1 else 0
-        cdef int kind, layers, after, threshold, most, loosest
+        cdef int edge, kind, place, layers, after, threshold, most, loosest
         cdef double cutoff = self.best_ms * (1.0 - self.tolerance)
         cdef double round_trip, bottleneck, work_left, pending, passed, bound, boundary
         cdef const double* rest
         cdef Candidate candidate
         self.survivors.clear()
-        for kind in range(self.num_kinds):
-            after = self.graph.target[group * self.num_kinds + kind]
-            if after < 0:
-                continue
-            boundary = 0.0 if stage == 0 else self.graph.boundary(group, self.kind[stage - 1], kind)
+        for edge in range(self.graph.first_edge[group], self.graph.first_edge[group + 1]):
+            kind, place, after = self.graph.edge_kind[edge], self.graph.edge_place[edge], self.graph.edge_target[edge]
+            boundary = 0.0 if stage == 0 else self.round_trips * self.graph.boundary(edge, self.kind[stage - 1])
             if boundary == INFINITY:
                 continue
-            most = min(self.max_layers[kind, stage, column], self.num_layers - placed)
+            most = min(self.max_layers[kind, place, column], self.num_layers - placed)
             for layers in range(self.least, most + 1):
                 rest = self.tables.completion(after, kind, placed + layers)
                 if rest == NULL:
                     continue
-                round_trip = self.round_trip[stage] + boundary + self.cost[kind, stage, row, layers]
-                bottleneck = self.beta[kind, stage, row, layers]
+                round_trip = self.round_trip[stage] + boundary + self.cost[kind, place, row, layers]
+                bottleneck = self.beta[kind, place, row, layers]
                 bottleneck = max(self.bottleneck[stage], bottleneck)
-                work_left = self._work_left(stage, kind, layers, bottleneck)
-                pending = self._pending(stage, kind, layers, round_trip - self.round_trip[stage])
+                work_left = self._work_left(stage, edge, layers, bottleneck)
+                pending = self._pending(stage, edge, layers, round_trip - self.round_trip[stage])
                 candidate.bound = INFINITY
                 loosest = -1
                 for threshold in range(self.tables.num_thresholds):
@@ -280,23 +284,24 @@ cdef class BranchAndBound:
                     continue
                 candidate.round_trip = round_trip
                 candidate.delay = rest[loosest]
-                candidate.kind = kind
+                candidate.edge = edge
                 candidate.layers = layers
-                candidate.group = after
                 self.survivors.push_back(candidate)
 
     cdef void _fill_tip(self, Tips* tips, int lane, int stage, const Candidate* candidate) noexcept nogil:
-        cdef int kind = candidate.kind
+        cdef int kind = self.graph.edge_kind[candidate.edge]
+        cdef int place = self.graph.edge_place[candidate.edge]
         cdef int row = self.row_of_layer[self.placed[stage]]
         cdef int previous
         cdef bint same_node
-        tips.forward[lane] = self.forward[kind, stage, row, candidate.layers]
-        tips.backward[lane] = self.backward[kind, stage, row, candidate.layers]
-        tips.all_reduce[lane] = self.all_reduce[kind, stage, row, candidate.layers]
+        tips.forward[lane] = self.forward[kind, place, row, candidate.layers]
+        tips.backward[lane] = self.backward[kind, place, row, candidate.layers]
+        tips.all_reduce[lane] = self.all_reduce[kind, place, row, candidate.layers]
         tips.delay[lane] = candidate.delay
+        self.warmups[stage] = self.warmup[place]
         if stage > 0:
             previous = self.kind[stage - 1]
-            same_node = self.graph.same_node(self.group[stage], previous, kind)
+            same_node = self.graph.same_node(candidate.edge, previous)
             tips.send_forward[lane] = self.intra_node[previous, kind] if same_node else self.inter_node[previous, kind]
             tips.send_backward[lane] = self.intra_node[kind, previous] if same_node else self.inter_node[kind, previous]
 
@@ -312,6 +317,10 @@ cdef class BranchAndBound:
         cdef Candidate candidate
         cdef double cutoff = self.best_ms * (1.0 - self.tolerance)
         self._sort_survivors()
+        if stage == 0 and self.deepens:
+            # The candidates differ in the first stage's warm-up, which the lanes of a sweep share.
+            self.candidates[stage] = self.survivors
+            return
         first = 0
         while first < self.survivors.size():
             for lane in range(LANES):
@@ -372,7 +381,9 @@ cdef class BranchAndBound:
         self.best_kinds.resize(self.num_stages)
         for i in range(stage):
             self.best_kinds[i] = self.kind[i]
-        self.best_kinds[stage] = candidate.kind
+        self.best_kinds[stage] = self.graph.edge_kind[candidate.edge]
+        self.best_warmups = self.warmups
+        self.best_warmups[stage] = self.warmup[self.graph.edge_place[candidate.edge]]
 
     cdef bint _beam(self, int width, int same_state) noexcept nogil:
         cdef bint exhaustive = True
@@ -424,8 +435,8 @@ cdef class BranchAndBound:
             alike = 0
             for other in range(kept):
                 if (
-                    self.levels[stage][other].candidate.group == state.candidate.group
-                    and self.levels[stage][other].candidate.kind == state.candidate.kind
+                    self.graph.edge_target[self.levels[stage][other].candidate.edge] == self.graph.edge_target[state.candidate.edge]
+                    and self.graph.edge_kind[self.levels[stage][other].candidate.edge] == self.graph.edge_kind[state.candidate.edge]
                     and self.levels[stage][other].placed == state.placed
                 ):
                     alike += 1
@@ -441,7 +452,7 @@ cdef class BranchAndBound:
 
     cdef void _follow(self, int threshold) noexcept nogil:
         # Walks from the root along one table's minimisers and times the plan at the end.
-        cdef int stage, index
+        cdef int stage, index, kind, place, row
         cdef double least, value
         cdef size_t chosen
         cdef const double* rest
@@ -457,14 +468,16 @@ cdef class BranchAndBound:
                 self._finish(stage)
                 return
             least = INFINITY
+            row = self.row_of_layer[self.placed[stage]]
             chosen = self.survivors.size()
             for index in range(<int>self.survivors.size()):
                 candidate = self.survivors[index]
-                value = self.beta[candidate.kind, stage, self.row_of_layer[self.placed[stage]], candidate.layers]
+                kind, place = self.graph.edge_kind[candidate.edge], self.graph.edge_place[candidate.edge]
+                value = self.beta[kind, place, row, candidate.layers]
                 if value > self.tables.high[threshold]:
                     continue
-                rest = self.tables.completion(candidate.group, candidate.kind, self.placed[stage] + candidate.layers)
-                value = self.gamma[candidate.kind, stage, self.row_of_layer[self.placed[stage]], candidate.layers]
+                rest = self.tables.completion(self.graph.edge_target[candidate.edge], kind, self.placed[stage] + candidate.layers)
+                value = self.gamma[kind, place, row, candidate.layers]
                 if value + rest[threshold] > self.tables.high[threshold]:
                     continue
                 value = candidate.round_trip + rest[threshold]

@@ -12,7 +12,8 @@ from poseidon.search._sweep cimport LANES, Lanes, lanes_in, sweep_lanes, sweep_s
 cdef class LocalSearch:
     """Steepest descent over three kinds of moves: a layer from one stage to another, two stages changing places, a stage moving elsewhere.
 
-    A move is timed only where its path bound (families 1 and 2) is below the time at hand. Warm-up family only.
+    A move is timed only where its path bound (families 1 and 2) is below the time at hand. For schedules in which a stage's warm-up follows from
+    its place.
     """
 
     cdef StageGraph graph
@@ -106,7 +107,7 @@ cdef class LocalSearch:
     cdef void _try(self) noexcept nogil:
         # Puts the trial into a lane if it is feasible and its bound is below the best time.
         cdef int lane = self.num_trials
-        cdef int stage, kind, row, column, previous
+        cdef int stage, kind, edge, row, column, previous
         cdef int group = 0
         cdef int placed = 0
         cdef double round_trip = 0.0
@@ -120,11 +121,14 @@ cdef class LocalSearch:
             column = placed if self.max_layers.shape[2] > 1 else 0
             if self.trial_layers[stage] > self.max_layers[kind, stage, column]:
                 return
+            edge = self.graph.edge_to(group, kind)
+            if edge < 0:
+                return
             added = self.cost[kind, stage, row, self.trial_layers[stage]]
             if stage > 0:
                 previous = self.trial_kinds[stage - 1]
-                added += self.graph.boundary(group, previous, kind)
-                if self.graph.same_node(group, previous, kind):
+                added += self.graph.boundary(edge, previous)
+                if self.graph.same_node(edge, previous):
                     self.send_forward[stage - 1] = self.intra_node[previous, kind]
                     self.send_backward[stage - 1] = self.intra_node[kind, previous]
                 else:
@@ -138,9 +142,7 @@ cdef class LocalSearch:
             if round_trip + max(bottleneck, pending) >= self.best_ms:
                 return
             placed += self.trial_layers[stage]
-            group = self.graph.target[group * self.graph.num_kinds + kind]
-            if group < 0:
-                return
+            group = self.graph.edge_target[edge]
         if not self.graph.final[group]:
             return
         placed = 0

@@ -4,51 +4,51 @@
 import numpy as np
 
 from libc.math cimport INFINITY
-from libc.stdlib cimport calloc, free, malloc
+from libc.stdlib cimport free, malloc
 from poseidon.search._stage_graph cimport StageGraph
 
 
 def most_layers_after(StageGraph graph, const int[:, ::1] limits, int least):
     """Most layers that the stages after each group can hold, int32 a group; -1 where no whole pipeline can follow.
 
-    `limits` (K x N) are the most layers of each kind at each place, `least` the fewest a stage may hold.
+    `limits` (K x P) are the most layers of each kind at each place, `least` the fewest a stage may hold.
     """
     cdef int[::1] most = np.full(graph.num_groups, -1, dtype=np.int32)
-    cdef int group, kind, stage, after
+    cdef int group, edge, after, limit
     with nogil:
         for group in range(graph.num_groups - 1, -1, -1):
             if graph.final[group]:
                 most[group] = 0
                 continue
-            stage = graph.stage[group]
-            for kind in range(graph.num_kinds):
-                after = graph.target[group * graph.num_kinds + kind]
-                if after >= 0 and most[after] >= 0 and limits[kind, stage] >= least:
-                    most[group] = max(most[group], most[after] + limits[kind, stage])
+            for edge in range(graph.first_edge[group], graph.first_edge[group + 1]):
+                after = graph.edge_target[edge]
+                limit = limits[graph.edge_kind[edge], graph.edge_place[edge]]
+                if most[after] >= 0 and limit >= least:
+                    most[group] = max(most[group], most[after] + limit)
     return np.asarray(most)
 
 
 def most_layers_before(StageGraph graph, const int[:, ::1] limits, int least):
     """Most layers that the stages up to each group can hold, int32 a group; -1 where it cannot be reached."""
     cdef int[::1] most = np.full(graph.num_groups, -1, dtype=np.int32)
-    cdef int group, kind, stage, after
+    cdef int group, edge, after, limit
     most[0] = 0
     with nogil:
         for group in range(graph.num_groups):
             if most[group] < 0:
                 continue
-            stage = graph.stage[group]
-            for kind in range(graph.num_kinds):
-                after = graph.target[group * graph.num_kinds + kind]
-                if after >= 0 and limits[kind, stage] >= least:
-                    most[after] = max(most[after], most[group] + limits[kind, stage])
+            for edge in range(graph.first_edge[group], graph.first_edge[group + 1]):
+                after = graph.edge_target[edge]
+                limit = limits[graph.edge_kind[edge], graph.edge_place[edge]]
+                if limit >= least:
+                    most[after] = max(most[after], most[group] + limit)
     return np.asarray(most)
 
 
 cdef class CompletionTables:
     """Completion tables for one problem and J thresholds.
 
-    `first_threshold` (K x N x R x (n + 1), int16) is the first threshold whose limit a stage respects, J where it respects none. Raises MemoryError
+    `first_threshold` (K x P x R x (n + 1), int16) is the first threshold whose limit a stage respects, J where it respects none. Raises MemoryError
     where more than `most_values` numbers would be needed.
     """
 
@@ -127,42 +127,45 @@ cdef class CompletionTables:
         cdef StageGraph graph = self.graph
         cdef int num_kinds = graph.num_kinds
         cdef int J = self.num_thresholds
-        cdef int group, kind, last, stage, after, placed, layers, most, row, threshold, width, column
+        cdef int group, edge, kind, last, place, after, placed, layers, most, row, threshold, width, column, first, index
+        cdef int most_edges = 0
         cdef bint by_first_layer = max_layers.shape[2] > 1
         cdef double stage_cost, stage_gamma, total, boundary
         cdef double* best
         cdef double* into
         cdef const double* rest
-        # best[(kind * (L + 1) + placed) * J + j]: least cost of a next stage of this kind and all after it, the boundary before it left out.
-        cdef double* by_kind = <double*>calloc(<size_t>num_kinds * (num_layers + 1) * J, sizeof(double))
-        if by_kind == NULL:
+        for group in range(graph.num_groups):
+            most_edges = max(most_edges, graph.first_edge[group + 1] - graph.first_edge[group])
+        # best[(edge * (L + 1) + placed) * J + j]: least cost of the edge's stage and all after it, the boundary before it left out.
+        cdef double* by_edge = <double*>malloc(<size_t>max(most_edges, 1) * (num_layers + 1) * J * sizeof(double))
+        if by_edge == NULL:
             raise MemoryError
         with nogil:
             for group in range(graph.num_groups - 1, -1, -1):
                 width = self.highest[group] - self.lowest[group] + 1
                 if width <= 0:
                     continue
-                stage = graph.stage[group]
                 if graph.final[group]:
-                    for placed in range(width * graph.num_slots[group] * J):
-                        self.values[self.offset[group] + placed] = 0.0
+                    for index in range(width * graph.num_slots[group] * J):
+                        self.values[self.offset[group] + index] = 0.0
                     continue
-                for kind in range(num_kinds):
-                    after = graph.target[group * num_kinds + kind]
-                    if after < 0 or self.highest[after] < self.lowest[after]:
+                first = graph.first_edge[group]
+                for edge in range(first, graph.first_edge[group + 1]):
+                    kind, place, after = graph.edge_kind[edge], graph.edge_place[edge], graph.edge_target[edge]
+                    if self.highest[after] < self.lowest[after]:
                         continue
                     for placed in range(self.lowest[group], self.highest[group] + 1):
-                        best = by_kind + (<Py_ssize_t>kind * (num_layers + 1) + placed) * J
+                        best = by_edge + (<Py_ssize_t>(edge - first) * (num_layers + 1) + placed) * J
                         for threshold in range(J):
                             best[threshold] = INFINITY
                         row = row_of_layer[placed]
                         column = placed if by_first_layer else 0
-                        most = min(max_layers[kind, stage, column], self.highest[after] - placed)
+                        most = min(max_layers[kind, place, column], self.highest[after] - placed)
                         for layers in range(max(least, self.lowest[after] - placed), most + 1):
                             rest = self.completion(after, kind, placed + layers)
-                            stage_cost = cost[kind, stage, row, layers]
-                            stage_gamma = gamma[kind, stage, row, layers]
-                            for threshold in range(first_threshold[kind, stage, row, layers], J):
+                            stage_cost = cost[kind, place, row, layers]
+                            stage_gamma = gamma[kind, place, row, layers]
+                            for threshold in range(first_threshold[kind, place, row, layers], J):
                                 total = rest[threshold] + stage_cost
                                 total = total if rest[threshold] + stage_gamma <= self.high[threshold] else INFINITY
                                 best[threshold] = best[threshold] if best[threshold] < total else total
@@ -170,15 +173,15 @@ cdef class CompletionTables:
                     if graph.slot[group * num_kinds + last] < 0:
                         continue
                     into = self.values + self.offset[group] + <Py_ssize_t>graph.slot[group * num_kinds + last] * width * J
-                    for placed in range(width * J):
-                        into[placed] = INFINITY
-                    for kind in range(num_kinds):
-                        after = graph.target[group * num_kinds + kind]
-                        if after < 0 or self.highest[after] < self.lowest[after]:
+                    for index in range(width * J):
+                        into[index] = INFINITY
+                    for edge in range(first, graph.first_edge[group + 1]):
+                        after = graph.edge_target[edge]
+                        if self.highest[after] < self.lowest[after]:
                             continue
-                        boundary = 0.0 if group == 0 else round_trips * graph.boundary(group, last, kind)
-                        best = by_kind + (<Py_ssize_t>kind * (num_layers + 1) + self.lowest[group]) * J
-                        for placed in range(width * J):
-                            into[placed] = min(into[placed], best[placed] + boundary)
-        free(by_kind)
+                        boundary = 0.0 if group == 0 else round_trips * graph.boundary(edge, last)
+                        best = by_edge + (<Py_ssize_t>(edge - first) * (num_layers + 1) + self.lowest[group]) * J
+                        for index in range(width * J):
+                            into[index] = min(into[index], best[index] + boundary)
+        free(by_edge)
         return 0

@@ -14,7 +14,8 @@ cdef enum:
     LANES = 8    # candidates that `longest_paths` evaluates at once
 
 # Invariants (checked by the constructor of LongestPath): previous[i] and sender[i] are below FIRST + i; where sender[i]
-# is CHAINED, previous[i] is FIRST + i - 1; costs, links and last operations are in range.
+# is CHAINED, previous[i] is FIRST + i - 1; a slot has a link exactly if its operations receive something; costs, links
+# and last operations are in range.
 cdef struct OperationList:
     int32_t num_operations
     int32_t num_stages

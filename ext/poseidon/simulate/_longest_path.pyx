@@ -121,6 +121,9 @@ cdef int _check_operations(const OperationList* operations) except -1:
     """Raises ValueError where an invariant of OperationList does not hold."""
     cdef Py_ssize_t i
     cdef int32_t cell
+    for i in range(operations.num_slots):
+        if not -1 <= operations.link[i] < operations.num_links:
+            raise ValueError(f"slot {i} has link {operations.link[i]} of {operations.num_links}")
     for i in range(operations.num_operations):
         cell = <int32_t> (FIRST + i)
         if not NOTHING <= operations.previous[i] < cell or not CHAINED <= operations.sender[i] < cell:
@@ -129,9 +132,8 @@ cdef int _check_operations(const OperationList* operations) except -1:
             raise ValueError(f"operation {i} is chained to an operation that is not right before it")
         if not 0 <= operations.cost[i] < 2 * operations.num_slots:
             raise ValueError(f"operation {i} has no slot: there are {operations.num_slots}")
-    for i in range(operations.num_slots):
-        if not -1 <= operations.link[i] < operations.num_links:
-            raise ValueError(f"slot {i} has link {operations.link[i]} of {operations.num_links}")
+        if (operations.sender[i] > NOTHING) != (operations.link[operations.cost[i] // 2] >= 0):
+            raise ValueError(f"operation {i} must receive exactly if its slot has a link")
     for i in range(operations.num_stages):
         if not FIRST <= operations.last[i] < FIRST + operations.num_operations:
             raise ValueError(f"stage {i} has no last operation")

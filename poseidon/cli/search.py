@@ -1,0 +1,89 @@
+"""``poseidon search`` (``poseidon-search``): finds the best plan of an experiment."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import click
+
+from poseidon.cli.effort_options import effort_options
+from poseidon.cli.exit_codes import ExitCode
+from poseidon.cli.experiment_options import experiment_from, experiment_options
+from poseidon.cli.reporting import Reporting
+from poseidon.cli.result_options import result_options
+
+if TYPE_CHECKING:
+    from poseidon.plan.plan import NoPlan, Plan
+
+
+@click.command("search", short_help="Find the best plan of an experiment.")
+@experiment_options
+@effort_options
+@click.option(
+    "--top", type=click.IntRange(1, 1000), metavar="K", help="Report the best K plans, one for each outer choice."
+)
+@click.option("--out", type=click.Path(path_type=Path), metavar="DIR", help="Write the plan to DIR/plan.json.")
+@result_options
+def search(as_json: bool, quiet: bool, out: Path | None, **options: Any) -> int:
+    """Finds the fastest plan of EXPERIMENT (a YAML file) and proves that none is faster.
+
+    Options go before what the file says. Ctrl-C keeps the best plan so far.
+
+    \b
+    Examples:
+      poseidon-search configs/experiments/quickstart.yaml --out runs/quickstart
+      poseidon-search --model configs/models/llama-3-8b.yaml --cluster configs/clusters/npu-1x1.yaml \\
+          --global-batch-size 128 --seq-length 4096
+    """
+    from poseidon.output.plan_file import prepare_directory
+    from poseidon.output.progress import display
+    from poseidon.plan.plan import NoPlan
+    from poseidon.planner import find_plan
+
+    reporting = Reporting(as_json, quiet)
+    experiment = experiment_from(options)
+    if out is not None:
+        prepare_directory(out)
+    with display(quiet) as progress:
+        plan = find_plan(experiment, progress.show)
+    if isinstance(plan, NoPlan):
+        return _refuse(plan)
+    return _deliver(plan, out, reporting)
+
+
+def _deliver(plan: Plan, out: Path | None, reporting: Reporting) -> int:
+    """Checks the plan, writes it, shows it."""
+    from poseidon.output.plan_file import write_plan
+    from poseidon.output.plan_json import plan_to_json
+    from poseidon.output.plan_view import plan_text
+    from poseidon.output.streams import write_error
+    from poseidon.plan.check import mistakes_of
+    from poseidon.search.result import TerminationReason
+
+    mistakes = mistakes_of(plan)
+    for mistake in mistakes:
+        write_error(f"the plan failed our own check, please report this: {mistake.check}: {mistake.detail}")
+    if mistakes:
+        return ExitCode.CHECK_FAILED
+    if out is not None:
+        path = write_plan(plan, out)
+        kept = f"Plan: {path}"
+    else:
+        kept = "The plan is not kept: add --out DIR to write it to DIR/plan.json."
+    reporting.tell(lambda stream: f"{plan_text(plan, stream)}\n{kept}")
+    reporting.result(plan_to_json(plan))
+    return ExitCode.INTERRUPTED if plan.search.termination is TerminationReason.INTERRUPTED else ExitCode.DONE
+
+
+def _refuse(answer: NoPlan) -> int:
+    """Says why there is no plan; the exit status tells a proof from a limit."""
+    from poseidon.output.streams import write_error
+    from poseidon.search.result import SolutionStatus, TerminationReason
+
+    write_error(answer.reason)
+    if answer.status is SolutionStatus.INFEASIBLE:
+        return ExitCode.NO_PLAN_FITS
+    if answer.search.termination is TerminationReason.INTERRUPTED:
+        return ExitCode.INTERRUPTED
+    return ExitCode.TIME_LIMIT

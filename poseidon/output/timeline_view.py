@@ -1,0 +1,109 @@
+"""A simulated iteration, for people and for programs."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any, TextIO
+
+from rich.console import RenderableType
+from rich.text import Text
+
+from poseidon.output.console import Columns, rendered
+from poseidon.output.numbers import milliseconds, percent
+from poseidon.simulate import AllReduceStep, OperationStep, Step, Timeline, TransferStep
+
+SHOWN_STEPS = 24
+"""Steps of the critical path that are written out; the first and the last ones."""
+
+
+def timeline_text(timeline: Timeline, stream: TextIO, *, operations: bool) -> str:
+    """Iteration time, stages and critical path; with `operations` also when each operation starts and ends."""
+    whole = timeline.iteration_time_ms
+    parts: list[RenderableType] = [
+        Text(f"{milliseconds(whole)} ms an iteration, bubble {percent(timeline.bubble_fraction)}", style="bold"),
+        Text(""),
+        _stages(timeline, stream),
+        Text(""),
+        Text(f"Critical path: {_path(timeline)}"),
+    ]
+    if operations:
+        parts += [Text(""), _operations(timeline, stream)]
+    return rendered(parts, stream)
+
+
+def _stages(timeline: Timeline, stream: TextIO) -> RenderableType:
+    columns = Columns(stream)
+    columns.number("Stage", "Compute ms", "All-reduce ms", "Busy ms", "Bubble ms", "Bubble")
+    for index, stage in enumerate(timeline.stages):
+        share = stage.bubble_ms / timeline.iteration_time_ms if timeline.iteration_time_ms else 0.0
+        times = (stage.compute_ms, stage.all_reduce_ms, stage.busy_ms, stage.bubble_ms)
+        columns.row(str(index), *map(milliseconds, times), percent(share))
+    return columns.table()
+
+
+def _operations(timeline: Timeline, stream: TextIO) -> RenderableType:
+    columns = Columns(stream)
+    columns.number("Stage", "Operation", "Start ms", "End ms")
+    for item in timeline.operations():
+        name = item.action.operation(timeline.order.num_chunks)
+        columns.row(str(item.stage), name, milliseconds(item.start_ms), milliseconds(item.end_ms))
+    return columns.table()
+
+
+def _path(timeline: Timeline) -> str:
+    """The path as ``stage 0: F0 > 1: F0 B0``, shortened in the middle."""
+    steps = [step for step in timeline.critical_path if not isinstance(step, TransferStep)]
+    if len(steps) <= SHOWN_STEPS:
+        return _written(steps, timeline)
+    half = SHOWN_STEPS // 2
+    hidden = len(steps) - 2 * half
+    return f"{_written(steps[:half], timeline)} ... {hidden:,} more ... {_written(steps[-half:], timeline)}"
+
+
+def _written(steps: Sequence[Step], timeline: Timeline) -> str:
+    words: list[str] = []
+    stage = -1
+    for step in steps:
+        if step.stage != stage:
+            stage = step.stage
+            words.append(f"> stage {stage}:" if words else f"stage {stage}:")
+        words.append(
+            step.action.operation(timeline.order.num_chunks) if isinstance(step, OperationStep) else "all-reduce"
+        )
+    return " ".join(words)
+
+
+def timeline_to_json(timeline: Timeline, *, operations: bool) -> dict[str, Any]:
+    """The answer of ``poseidon simulate`` (contract, "Stages file")."""
+    stages: list[dict[str, Any]] = [
+        {
+            "compute_ms": stage.compute_ms,
+            "all_reduce_ms": stage.all_reduce_ms,
+            "busy_ms": stage.busy_ms,
+            "bubble_ms": stage.bubble_ms,
+        }
+        for stage in timeline.stages
+    ]
+    if operations:
+        for stage in stages:
+            stage["operations"] = []
+        for item in timeline.operations():
+            name = item.action.operation(timeline.order.num_chunks)
+            entry = {"operation": name, "start_ms": item.start_ms, "end_ms": item.end_ms}
+            stages[item.stage]["operations"].append(entry)
+    return {
+        "iteration_time_ms": timeline.iteration_time_ms,
+        "bubble_fraction": timeline.bubble_fraction,
+        "stages": stages,
+        "critical_path": [_step(step, timeline.order.num_chunks) for step in timeline.critical_path],
+    }
+
+
+def _step(step: Step, num_chunks: int) -> dict[str, Any]:
+    times = {"start_ms": step.start_ms, "end_ms": step.end_ms}
+    if isinstance(step, AllReduceStep):
+        return {"stage": step.stage, "all_reduce": True, **times}
+    name = step.action.operation(num_chunks)
+    if isinstance(step, TransferStep):
+        return {"stage": step.stage, "to_stage": step.to_stage, "transfer": name, **times}
+    return {"stage": step.stage, "operation": name, **times}

@@ -1,0 +1,166 @@
+"""Enumeration of every outer choice in turn: what the policies `paper` and `brute-force` share."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+
+import numpy as np
+
+from poseidon.cost.problem import Problem
+from poseidon.search._paper_search import PaperSearch
+from poseidon.search.arrays import Ints
+from poseidon.search.completions import Completions
+from poseidon.search.incumbents import Incumbents
+from poseidon.search.options import SearchOptions
+from poseidon.search.quick_bound import quick_bound
+from poseidon.search.result import Counters, SearchResult, Solution, SolutionStatus, TerminationReason
+from poseidon.search.space import Space, space_of
+from poseidon.search.tolerance import is_optimal
+from poseidon.search.warmup import random_configurations
+from poseidon.search.watch import Progress, Watch
+
+SLICE = 10_000_000
+"""Operations of simulations (a few milliseconds) between two looks at the clock."""
+
+
+class Enumeration:
+    """Enumerates the configurations of several problems, one problem after the other, in the order in which they are given.
+
+    Within a problem it goes depth first, a stage's kinds in their order and the layers of its chunks from few to many. With
+    `share_best` a problem is searched for a configuration that beats those of the others (the paper's T_min); without, for its own best.
+    """
+
+    def __init__(
+        self,
+        problems: Sequence[Problem],
+        options: SearchOptions,
+        watch: Watch,
+        *,
+        stage_pruning: bool,
+        layer_pruning: bool,
+        share_best: bool,
+    ) -> None:
+        """Lays every problem out; raises ValueError for one whose schedule refuses its shape or that has too many states."""
+        self.spaces = [space_of(problem) for problem in problems]
+        self.incumbents = Incumbents(options.top)
+        self.counters = Counters()
+        self.watch = watch
+        self.complete = [space.is_empty for space in self.spaces]
+        """Whether each problem has been enumerated to its end."""
+        self.has_layer_cuts = [False] * len(self.spaces)
+        """Whether the layer rule cut any branch of each problem."""
+        self._options = options
+        self._stage_pruning, self._layer_pruning, self._share_best = stage_pruning, layer_pruning, share_best
+        self._cuts: list[tuple[Space, Ints, Ints]] = []
+
+    def warm_up(self, count: int) -> None:
+        """Times random configurations; the best becomes the time to beat."""
+        for index, samples in random_configurations(self.spaces, count, self._options.seed):
+            if self.watch.must_stop():
+                return
+            space = self.spaces[index]
+            search = space.search(False, False, math.inf)
+            for path, layers in samples:
+                self.counters.simulations += 1
+                self._offer(space.solution(path, layers, search.time(path, layers)))
+
+    def run(self) -> None:
+        """Enumerates every problem, unless the watch says stop."""
+        for index, space in enumerate(self.spaces):
+            if not self.complete[index] and not self.watch.must_stop():
+                self._enumerate(index, space)
+
+    def _enumerate(self, index: int, space: Space) -> None:
+        search = space.search(self._stage_pruning, self._layer_pruning, self._cutoff_ms(space.problem))
+        limit = self._options.node_limit
+        try:
+            while not search.done and not self.watch.must_stop():
+                search.run(SLICE)
+                if search.improved:
+                    self._offer(space.solution(*search.best, search.best_ms))
+                    search.set_incumbent(self._cutoff_ms(space.problem))
+                self.watch.tell(lambda: self._progress(index, search))
+                if limit is not None and search.num_search_nodes >= limit:
+                    break
+        finally:
+            if search.improved:
+                self._offer(space.solution(*search.best, search.best_ms))
+            self.complete[index] = search.done
+            self.has_layer_cuts[index] = search.num_pruned_by_layer > 0
+            self._count(space, search)
+
+    def _cutoff_ms(self, problem: Problem) -> float:
+        return self.incumbents.cutoff_for(problem.name) if self._share_best else math.inf
+
+    def _offer(self, solution: Solution) -> None:
+        self.incumbents.offer(solution, self.watch.seconds)
+
+    def _progress(self, index: int, search: PaperSearch) -> Progress:
+        nodes = self.counters.search_nodes + search.num_search_nodes
+        return Progress(self.watch.seconds, self.incumbents.best_ms, 0.0, nodes, index, len(self.spaces))
+
+    def _count(self, space: Space, search: PaperSearch) -> None:
+        self.counters.search_nodes += search.num_search_nodes
+        self.counters.simulations += search.num_simulations
+        self.counters.prune("stage branches", search.num_pruned_by_stage)
+        self.counters.prune("layer branches", search.num_pruned_by_layer)
+        if space.counts_cuts and (search.num_pruned_by_stage or search.num_pruned_by_layer):
+            self._cuts.append((space, *search.cuts))
+
+    @property
+    def is_complete(self) -> bool:
+        """Whether every problem has been enumerated to its end."""
+        return all(self.complete)
+
+    def open_bound_ms(self, index: int) -> float:
+        """A time that no configuration of a problem can beat, in closed form."""
+        return quick_bound(self.spaces[index].arrays)
+
+    def count_cut_configurations(self) -> None:
+        """Adds the configurations that each rule cut to the counters, as exact integers; once, at the end."""
+        for space, by_stage, by_layer in self._cuts:
+            completions = Completions(space)
+            self.counters.prune("stage", _configurations_behind(space, completions, by_stage))
+            self.counters.prune("layer", _configurations_behind(space, completions, by_layer))
+
+    @property
+    def uncounted(self) -> bool:
+        """Whether some problem was too large to count the configurations behind its cut branches."""
+        return not all(space.counts_cuts for space in self.spaces)
+
+    def result(self, lower_bound_ms: float, seconds: float, warnings: tuple[str, ...] = ()) -> SearchResult:
+        """The answer, given a time that no configuration can beat."""
+        best_ms = self.incumbents.best_ms
+        lower_bound_ms = min(lower_bound_ms, best_ms)
+        if math.isfinite(best_ms):
+            status = SolutionStatus.OPTIMAL if is_optimal(best_ms, lower_bound_ms) else SolutionStatus.FEASIBLE
+        else:
+            status = SolutionStatus.INFEASIBLE if math.isinf(lower_bound_ms) else SolutionStatus.UNKNOWN
+        return SearchResult(
+            status=status,
+            termination=self._termination(),
+            solutions=self.incumbents.solutions,
+            lower_bound_ms=lower_bound_ms,
+            seconds=seconds,
+            counters=self.counters,
+            num_problems=len(self.spaces),
+            warnings=warnings,
+            curve=tuple(self.incumbents.curve),
+        )
+
+    def _termination(self) -> TerminationReason:
+        if self.watch.stopped is not None:
+            return self.watch.stopped
+        return TerminationReason.COMPLETE if self.is_complete else TerminationReason.NODE_LIMIT
+
+
+def _configurations_behind(space: Space, completions: Completions, cuts: Ints) -> int:
+    """Configurations behind cut branches: `cuts` holds how often one was cut at (target * K + kind) * (L + 1) + layers placed."""
+    total = 0
+    width = space.arrays.num_layers + 1
+    for position in np.flatnonzero(cuts).tolist():
+        state, placed = divmod(position, width)
+        group, kind = divmod(state, len(space.problem.kinds))
+        total += int(cuts[position]) * completions.after(group, kind, placed)
+    return total

@@ -1,0 +1,97 @@
+"""The policy `paper`: the search of the Poseidon paper (arXiv 2609.06086, section 4.2), and what its answer proves."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from dataclasses import replace
+
+from poseidon.cost.problem import Problem
+from poseidon.search.enumeration import Enumeration
+from poseidon.search.options import SearchOptions
+from poseidon.search.result import SearchResult, SolutionStatus, TerminationReason
+from poseidon.search.ridge_assumptions import failing_assumptions
+from poseidon.search.watch import Watch
+
+
+def paper_search(problems: Sequence[Problem], options: SearchOptions, watch: Watch) -> SearchResult:
+    """Warm-up, enumeration and proof.
+
+    The enumeration is the paper's: every outer choice in turn, stage by stage; a branch is dropped where Eq. 2 exceeds the best time so far
+    (`stage_pruning`) or where the layers of one kind rise again after they fell (`layer_pruning`); every complete configuration is simulated.
+    Stage pruning loses nothing (Theorem 1). Layer pruning does where the assumptions of Theorem 2 fail; for those problems the bound
+    of the exact policy decides whether the plan is optimal. Raises ValueError for a problem whose schedule refuses its shape.
+    """
+    enumeration = enumerate_as_paper(problems, options, watch)
+    unproven = unproven_problems(enumeration)
+    bound_ms = _bound_ms(enumeration, unproven, options)
+    seconds = watch.seconds
+    enumeration.count_cut_configurations()
+    result = enumeration.result(bound_ms, seconds)
+    return replace(result, warnings=_warnings(result, enumeration, unproven))
+
+
+def enumerate_as_paper(problems: Sequence[Problem], options: SearchOptions, watch: Watch) -> Enumeration:
+    """The paper's search alone: warm-up and enumeration, until done, out of time or interrupted."""
+    enumeration = Enumeration(
+        problems,
+        options,
+        watch,
+        stage_pruning=options.stage_pruning,
+        layer_pruning=options.layer_pruning,
+        share_best=True,
+    )
+    try:
+        enumeration.warm_up(options.warmup_samples)
+        enumeration.run()
+    except KeyboardInterrupt:
+        watch.interrupt()
+    return enumeration
+
+
+def unproven_problems(enumeration: Enumeration) -> dict[int, tuple[str, ...]]:
+    """Index of each problem that may hold a faster configuration, with what the proof of Theorem 2 misses there.
+
+    Problems whose enumeration did not end have no reasons.
+    """
+    unproven: dict[int, tuple[str, ...]] = {}
+    for index, space in enumerate(enumeration.spaces):
+        if not enumeration.complete[index]:
+            unproven[index] = ()
+        elif enumeration.has_layer_cuts[index] and (failing := failing_assumptions(space)):
+            unproven[index] = failing
+    return unproven
+
+
+def _bound_ms(enumeration: Enumeration, unproven: dict[int, tuple[str, ...]], options: SearchOptions) -> float:
+    """A time that no configuration of the unproven problems can beat: by the exact policy, or in closed form when time is up."""
+    watch = enumeration.watch
+    if not unproven:
+        return math.inf
+    if not enumeration.is_complete or watch.must_stop():
+        return min(enumeration.open_bound_ms(index) for index in unproven)
+    from poseidon.search.solve import solve  # solve.py imports the policies, this one among them
+
+    left_s = None if options.time_limit_s is None else max(options.time_limit_s - watch.seconds, 1e-3)
+    exact = solve([enumeration.spaces[index].problem for index in unproven], SearchOptions(time_limit_s=left_s))
+    if exact.termination is TerminationReason.INTERRUPTED:
+        watch.interrupt()
+    watch.must_stop()
+    return exact.lower_bound_ms
+
+
+def _warnings(result: SearchResult, enumeration: Enumeration, unproven: dict[int, tuple[str, ...]]) -> tuple[str, ...]:
+    warnings = []
+    failing = {index: reasons for index, reasons in unproven.items() if reasons}
+    if failing and result.status is not SolutionStatus.OPTIMAL:
+        best = result.best.problem.name if result.best else ""
+        index = next(
+            (index for index in failing if enumeration.spaces[index].problem.name == best), next(iter(failing))
+        )
+        warnings.append(
+            f"layer-level pruning is exact only under the assumptions of Theorem 2, which fail in {len(failing)} of "
+            f"{len(enumeration.spaces)} outer choices; in {enumeration.spaces[index].problem.name}: {'; '.join(failing[index])}"
+        )
+    if enumeration.uncounted:
+        warnings.append("some outer choices are too large to count the configurations behind their cut branches")
+    return tuple(warnings)
