@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from math import isfinite
 
 from poseidon.cost.communication import Communication, activation_bytes, gradient_bytes
 from poseidon.cost.layer_limits import DeviceMemory, Limits, layer_limits
@@ -15,7 +16,10 @@ from poseidon.cost.problem import Kind, LayerCost, Matrix, Pool, Problem
 from poseidon.inputs.experiment import Experiment
 from poseidon.inputs.training import Recompute
 from poseidon.profile.profile import Profile, Row, RowKey
+from poseidon.schedule.adaptive_one_f_one_b import hiding_depth
 
+MOST_DEPTH = 4
+"""Deepest link of adaptive_1f1b that is searched; every further step only costs memory where transfers are already hidden."""
 PlacementKey = tuple[tuple[int, ...], int, int]
 
 
@@ -42,7 +46,7 @@ class ProblemBuilder:
         self._layer_types = tuple(self._type_names.index(name) for name in model.layer_types)
         self._rows: dict[tuple[str, int, int, Recompute], PartRows] = {}
         self._memories: dict[tuple[str, int, int, int, Recompute], DeviceMemory] = {}
-        self._limits: dict[tuple[str, int, int, int, Recompute, PipelineShape], Limits] = {}
+        self._limits: dict[tuple[str, int, int, int, Recompute, PipelineShape, int], Limits] = {}
         self._costs: dict[tuple[PlacementKey, int, Recompute], KindCosts] = {}
         self._transfers: dict[tuple[PlacementKey, PlacementKey, int], tuple[float, float]] = {}
 
@@ -65,6 +69,7 @@ class ProblemBuilder:
             layer_type_names=self._type_names if mixed else ("layer",),
             pools=_pools(choice) if choice.layout.shares_devices else (),
             allow_idle=self.experiment.search.allow_idle,
+            most_depth=self._most_depth(choice),
         )
 
     def _kind(self, choice: OuterChoice, placement: Placement) -> Kind:
@@ -112,11 +117,26 @@ class ProblemBuilder:
         return (placement.accelerator, placement.tp, choice.micro_batch_size, choice.dp, choice.recompute)
 
     def _layer_limits(self, choice: OuterChoice, placement: Placement) -> Limits:
-        key = (*self._memory_key(choice, placement), choice.shape)
+        most_depth = self._most_depth(choice)
+        key = (*self._memory_key(choice, placement), choice.shape, most_depth)
         if key not in self._limits:
             memory = self.device_memory(choice, placement)
-            self._limits[key] = layer_limits(memory, choice.shape, self._layer_types)
+            self._limits[key] = layer_limits(memory, choice.shape, self._layer_types, most_depth)
         return self._limits[key]
+
+    def _most_depth(self, choice: OuterChoice) -> int:
+        """Largest depth of a link worth trying: what hides the slowest link behind an even stage of the fastest kind.
+
+        At least 2, so that Eager 1F1B is among the choices, at most `MOST_DEPTH`.
+        """
+        if choice.schedule != "adaptive_1f1b" or choice.num_stages == 1:
+            return 1
+        layers = self.experiment.model.num_layers / choice.num_stages
+        costs = [cost for placement in choice.layout.placements for cost in self._kind_costs(choice, placement).layers]
+        fastest = min(costs, key=lambda cost: cost.forward_ms + cost.backward_ms)
+        times = [time for matrix in self._transfer_matrices(choice) for row in matrix for time in row if isfinite(time)]
+        wanted = hiding_depth(max(times, default=0.0), layers * fastest.forward_ms, layers * fastest.backward_ms)
+        return min(max(wanted, 2), MOST_DEPTH)
 
     def _kind_costs(self, choice: OuterChoice, placement: Placement) -> KindCosts:
         key = (placement.key, choice.micro_batch_size, choice.recompute)

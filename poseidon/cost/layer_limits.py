@@ -11,6 +11,7 @@ from numpy.typing import NDArray
 from poseidon.cost.chunk_counts import chunk_counts
 from poseidon.cost.memory import NOTHING, ROUNDING_BYTES, PartMemory
 from poseidon.cost.pipeline_shape import PipelineShape
+from poseidon.cost.problem import places
 
 Limits = tuple[tuple[int, ...], ...]
 Floats = NDArray[np.float64]
@@ -36,28 +37,41 @@ class DeviceMemory:
         return first, self.head_alone if num_stages == 1 else self.head
 
 
-def layer_limits(memory: DeviceMemory, shape: PipelineShape, layer_types: Sequence[int]) -> Limits:
-    """Most layers that fit at each stage; shape [num_stages][1], or [num_stages][num_layers] (by first layer) in a
-    mixed stack.
+def layer_limits(
+    memory: DeviceMemory, shape: PipelineShape, layer_types: Sequence[int], most_depth: int = 1
+) -> Limits:
+    """Most layers that fit at each place; shape [places][1], or [places][num_layers] (by first layer) in a mixed stack.
 
+    The places are the stages; where links may have depths up to `most_depth`, each stage with each of its warm-ups.
     `layer_types` has the type of each layer, as an index into `memory.layers`. 0: the kind can't serve there. With
     chunks the limit holds however the stage's layers are split over its chunks (layers of one type only).
     """
     if shape.num_chunks > 1:
         return tuple((_chunked_limit(memory, shape, stage, len(layer_types)),) for stage in range(shape.num_stages))
-    in_flight = np.array(shape.warmup_forwards(), dtype=np.float64)
-    room = _room(memory, in_flight)
+    stages, in_flight = _held(shape, most_depth)
+    room = _room(memory, stages, in_flight)
     if len(memory.layers) == 1:
         return _uniform_limits(memory.layers[0], in_flight, room, len(layer_types))
     return _mixed_limits(memory.layers, in_flight, room, np.array(layer_types))
 
 
-def _room(memory: DeviceMemory, in_flight: Floats) -> Floats:
-    """Bytes left for layers at each stage after embedding and head, which keep activations like a layer."""
+def _held(shape: PipelineShape, most_depth: int) -> tuple[NDArray[np.int64], Floats]:
+    """Stage and in-flight micro-batches of each place."""
+    if most_depth == 1:
+        return np.arange(shape.num_stages), np.array(shape.warmup_forwards(), dtype=np.float64)
+    at = places(shape.num_stages, most_depth)
+    held = [min(place.warmup, shape.num_micro_batches) for place in at]
+    return np.array([place.stage for place in at]), np.array(held, dtype=np.float64)
+
+
+def _room(memory: DeviceMemory, stages: NDArray[np.int64], in_flight: Floats) -> Floats:
+    """Bytes left for layers at each place after embedding and head, which keep activations like a layer."""
     room = np.full(len(in_flight), memory.free_bytes + ROUNDING_BYTES)
-    for stage in {0, len(in_flight) - 1}:
-        for part in memory.extras(stage, len(in_flight)):
-            room[stage] -= part.state_bytes + in_flight[stage] * part.activation_bytes
+    num_stages = int(stages[-1]) + 1
+    for stage in {0, num_stages - 1}:
+        here = stages == stage
+        for part in memory.extras(stage, num_stages):
+            room[here] -= part.state_bytes + in_flight[here] * part.activation_bytes
     return room
 
 
