@@ -9,7 +9,7 @@ from poseidon.cost import ProblemBuilder, costs, memory_shortfall
 from poseidon.cost.outer import recompute_modes
 from poseidon.errors import InputError, Mistake
 from poseidon.inputs import Experiment, SearchSettings
-from poseidon.plan import NoPlan, Plan, SearchSummary, build_plan
+from poseidon.plan import NoPlan, Plan, SearchSummary, assured, build_plan
 from poseidon.profile import Profile, load_profile
 from poseidon.search.options import SearchOptions
 from poseidon.search.result import SearchResult, SolutionStatus
@@ -18,7 +18,7 @@ from poseidon.search.watch import Progress
 
 
 def find_plan(experiment: Experiment, report: Callable[[Progress], None] | None = None) -> Plan | NoPlan:
-    """The best plan of an experiment, or why there is none.
+    """The best plan of an experiment, checked (`poseidon.plan.check`), or why there is none.
 
     `report` is called with the progress a few times a second. Ctrl-C ends the search with the best plan so far. Raises
     InputError when the model, the cluster and the batch allow no outer choice at all, or the profile can't be used.
@@ -31,7 +31,7 @@ def find_plan(experiment: Experiment, report: Callable[[Progress], None] | None 
     if not result.solutions:
         return NoPlan(result.status, _reason(experiment, profile, result), summary)
     named = {choice.name: choice for choice, _ in choices}
-    return build_plan(ProblemBuilder(experiment, profile), named, result, summary)
+    return assured(build_plan(ProblemBuilder(experiment, profile), named, result, summary))
 
 
 def search_options(experiment: Experiment) -> SearchOptions:

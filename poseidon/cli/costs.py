@@ -32,9 +32,10 @@ def costs(as_json: bool, quiet: bool, out: Path | None, **options: Any) -> int:
 
     experiment = experiment_from(options)
     problems = list(problems_of(experiment))
-    count = write_lines((json_line(problem_to_json(problem)) for _, problem in problems), out)
-    if out is not None and as_json:
-        write_lines((json_line(problem_to_json(problem)) for _, problem in problems), None)
+    for target in {out, None} if as_json else {out}:
+        write_lines((json_line(problem_to_json(problem)) for _, problem in problems), target)
     if not quiet:
-        write_error(f"{plural(count, 'outer choice')} of {experiment.name}" + (f": {out}" if out is not None else ""))
+        write_error(
+            f"{plural(len(problems), 'outer choice')} of {experiment.name}" + (f": {out}" if out is not None else "")
+        )
     return ExitCode.DONE

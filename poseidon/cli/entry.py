@@ -64,7 +64,7 @@ def run(command: click.Command, name: str, arguments: Sequence[str]) -> int:
         _complain(str(error))
         return error.exit_code
     except (KeyboardInterrupt, click.Abort):
-        _complain("interrupted before any plan was found")
+        _complain("interrupted")
         return ExitCode.INTERRUPTED
     return status if isinstance(status, int) else ExitCode.DONE
 

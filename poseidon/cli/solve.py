@@ -14,6 +14,7 @@ from poseidon.cli.exit_codes import ExitCode
 from poseidon.cli.result_options import result_options
 
 if TYPE_CHECKING:
+    from poseidon.cost.problem import Problem
     from poseidon.search.options import SearchOptions
 
 
@@ -68,15 +69,25 @@ def _results(path: Path, options: SearchOptions, tally: dict[str, int]) -> Itera
     from poseidon.search.solve import solve as solve_problems
 
     for number, problem in enumerate(read_problems(path)):
-        try:
-            result = solve_problems([problem], options)
-        except ValueError as error:
-            raise InputError(Mistake(f"{path}:{_line_of(path, number)}", "schedule", str(error))) from None
+        if reason := _refusal(problem):
+            raise InputError(Mistake(f"{path}:{_line_of(path, number)}", "schedule", reason))
+        result = solve_problems([problem], options)
         tally[str(result.status)] = tally.get(str(result.status), 0) + 1
         yield json.dumps(result_to_json(problem, result), allow_nan=False)
         if result.termination is TerminationReason.INTERRUPTED:
             tally[INTERRUPTED] = 1
             return
+
+
+def _refusal(problem: Problem) -> str | None:
+    """Why the problem's schedule can't run its shape; None if it can."""
+    from poseidon.cost.pipeline_shape import PipelineShape
+
+    shape = PipelineShape(problem.schedule, problem.num_stages, problem.num_micro_batches, problem.num_chunks)
+    try:
+        return shape.refusal()
+    except ValueError as error:
+        return str(error)
 
 
 def _line_of(path: Path, number: int) -> int:

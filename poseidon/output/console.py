@@ -10,8 +10,9 @@ from dataclasses import dataclass, field
 from typing import TextIO
 
 from rich import box
-from rich.console import Console, RenderableType
+from rich.console import Console, JustifyMethod, RenderableType
 from rich.markup import escape
+from rich.measure import Measurement
 from rich.table import Table
 
 DEFAULT_WIDTH = 120
@@ -19,6 +20,7 @@ DEFAULT_WIDTH = 120
 NARROW = 100
 """Lines shorter than this have one space between columns."""
 SHORTEST_NAME = 6
+MOST_COLUMNS = 10_000
 
 
 def is_terminal(stream: TextIO) -> bool:
@@ -48,10 +50,13 @@ def console_for(stream: TextIO, file: TextIO) -> Console:
 
 
 def rendered(parts: Sequence[RenderableType], stream: TextIO) -> str:
-    """The parts one below the other, as text for `stream`."""
+    """The parts one below the other, as text for `stream`; a table that needs more room than a line has gets it."""
     text = io.StringIO()
     console = console_for(stream, text)
+    width = console.width
     for part in parts:
+        needed = Measurement.get(console, console.options.update(width=MOST_COLUMNS), part).minimum
+        console.width = max(width, needed) if isinstance(part, Table) else width
         console.print(part)
     return "\n".join(line.rstrip() for line in text.getvalue().splitlines())
 
@@ -84,23 +89,34 @@ class Columns:
 
     def table(self) -> Table:
         """What rich draws."""
-        narrow = width_of(self.stream) < NARROW
+        gap = 1 if width_of(self.stream) < NARROW or not is_unicode(self.stream) else 2
         table = Table(
             title=self.title,
             title_justify="left",
             title_style="bold",
             box=box.SIMPLE_HEAD if is_unicode(self.stream) else None,
-            padding=(0, 0) if narrow and is_unicode(self.stream) else (0, 1, 0, 0),
+            padding=(0, gap - 1, 0, 0) if is_unicode(self.stream) else (0, gap, 0, 0),
             pad_edge=False,
             show_edge=False,
             header_style="bold",
         )
-        for index, header in enumerate(self.headers):
-            width = max(map(len, [header, *(row[index] for row in self.rows)]))
-            if header in self.names:
-                table.add_column(header, no_wrap=True, overflow="ellipsis", min_width=min(width, SHORTEST_NAME))
-            else:
-                table.add_column(header, justify="right", no_wrap=True, min_width=width)
+        for header, width in zip(self.headers, self._widths(gap), strict=True):
+            justify: JustifyMethod = "left" if header in self.names else "right"
+            table.add_column(
+                header, justify=justify, no_wrap=True, overflow="ellipsis", min_width=width, max_width=width
+            )
         for row in self.rows:
             table.add_row(*map(escape, row))
         return table
+
+    def _widths(self, gap: int) -> list[int]:
+        """Columns of characters: what the cells need, the widest names cut until the line is kept."""
+        widths = [max(map(len, cells)) for cells in zip(self.headers, *self.rows, strict=True)]
+        names = [index for index, header in enumerate(self.headers) if header in self.names]
+        room = width_of(self.stream) - gap * len(widths)
+        while names and sum(widths) > room:
+            widest = max(names, key=lambda index: widths[index])
+            if widths[widest] <= SHORTEST_NAME:
+                break
+            widths[widest] -= 1
+        return widths

@@ -6,10 +6,16 @@ from collections.abc import Sequence
 
 
 def milliseconds(value: float) -> str:
-    """Three or more significant digits, never an exponent."""
-    if value >= 100:
+    """Never with an exponent."""
+    if value >= 1000:
         return f"{value:,.1f}"
     return f"{value:.2f}" if value >= 1 else f"{value:.3f}"
+
+
+def milliseconds_column(values: Sequence[float]) -> list[str]:
+    """The same for numbers that stand one below the other: as many decimals for all."""
+    decimals = 1 if max(values, default=0.0) >= 1000 else 2
+    return [f"{value:,.{decimals}f}" for value in values]
 
 
 def gigabytes(num_bytes: float) -> str:

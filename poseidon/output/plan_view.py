@@ -11,7 +11,7 @@ from rich.table import Table
 from rich.text import Text
 
 from poseidon.output.console import Columns, is_unicode, rendered
-from poseidon.output.numbers import gigabytes, milliseconds, percent, plural, ranges
+from poseidon.output.numbers import gigabytes, milliseconds, milliseconds_column, percent, plural, ranges
 from poseidon.plan.plan import Pipeline, Plan, PlannedStage, SearchSummary
 from poseidon.search.result import SolutionStatus, TerminationReason
 
@@ -28,6 +28,8 @@ def _parts(plan: Plan, stream: TextIO) -> Iterator[RenderableType]:
     experiment, pipeline = plan.experiment, plan.pipeline
     yield Text(f"{experiment.model.name} on {experiment.cluster.name}: {_proof(plan)}", style="bold")
     yield Text(shape_line(pipeline))
+    if pipeline.depths:
+        yield Text(f"Depths of the links: {' '.join(map(str, pipeline.depths))}")
     yield Text(
         f"{milliseconds(pipeline.iteration_time_ms)} ms an iteration, {pipeline.tokens_per_second:,.0f} tokens/s, "
         f"MFU {percent(pipeline.mfu)}, bubble {percent(pipeline.bubble_fraction)}"
@@ -74,6 +76,8 @@ def _stage_table(pipeline: Pipeline, stream: TextIO) -> Table:
     columns.number("DPxTP", "Layers", "Memory GB", "Fwd ms", "Bwd ms", "Bubble")
     columns.name("Balance")
     slowest = max(_work_ms(stage) for stage in pipeline.stages)
+    forward_ms = milliseconds_column([sum(stage.forward_ms) for stage in pipeline.stages])
+    backward_ms = milliseconds_column([sum(stage.backward_ms) for stage in pipeline.stages])
     for index, stage in enumerate(pipeline.stages):
         memory = stage.memory
         columns.row(
@@ -83,8 +87,8 @@ def _stage_table(pipeline: Pipeline, stream: TextIO) -> Table:
             f"{pipeline.dp}x{stage.tp}",
             "+".join(map(str, stage.layers)),
             f"{gigabytes(memory.total_bytes)} / {gigabytes(memory.limit_bytes)}",
-            milliseconds(sum(stage.forward_ms)),
-            milliseconds(sum(stage.backward_ms)),
+            forward_ms[index],
+            backward_ms[index],
             percent(stage.bubble_ms / pipeline.iteration_time_ms),
             bar(_work_ms(stage) / slowest, unicode=is_unicode(stream)),
         )
@@ -107,13 +111,18 @@ def _work_ms(stage: PlannedStage) -> float:
 def limits_line(pipeline: Pipeline) -> str:
     """What the iteration time consists of."""
     shares = pipeline.critical_path
-    stage = shares.bottleneck
-    parts = [f"its forwards and backwards are {percent(shares.stages[stage])} of the critical path"]
-    others = sum(shares.stages) - shares.stages[stage]
-    parts += [f"those of other stages {percent(others)}"] if pipeline.pp > 1 else []
-    parts.append(f"transfers {percent(shares.transfers)}")
-    parts.append(f"gradient all-reduce {percent(shares.all_reduce)}")
-    return f"Limited by stage {stage} ({pipeline.stages[stage].accelerator}): {', '.join(parts)}."
+    first, end = shares.bottleneck
+    within = sum(shares.stages[first:end])
+    types = "/".join(dict.fromkeys(stage.accelerator for stage in pipeline.stages[first:end]))
+    if end - first == 1:
+        who, whose = f"stage {first} ({types})", "its forwards and backwards are"
+    else:
+        who = f"stages {first}-{end - 1} together ({types})"
+        whose = "their forwards and backwards are"
+    parts = [f"{whose} {percent(within)} of the critical path"]
+    parts += [f"those of other stages {percent(sum(shares.stages) - within)}"] if end - first < pipeline.pp else []
+    parts += [f"transfers {percent(shares.transfers)}", f"gradient all-reduce {percent(shares.all_reduce)}"]
+    return f"Limited by {who}: {', '.join(parts)}."
 
 
 def _alternatives(plan: Plan, stream: TextIO) -> Table:

@@ -37,7 +37,7 @@ def discard(stream: TextIO) -> None:
         os.dup2(nowhere.fileno(), stream.fileno())
 
 
-def open_lines(path: Path | None) -> TextIO:
+def _opened(path: Path | None) -> TextIO:
     """A file to write result lines to, standard output without a path; InputError where it can't be written."""
     if path is None:
         return sys.stdout
@@ -47,18 +47,15 @@ def open_lines(path: Path | None) -> TextIO:
         raise InputError(Mistake(str(path), "", f"cannot be written: {error.strerror}")) from None
 
 
-def write_lines(lines: Iterable[str], path: Path | None) -> int:
-    """Writes lines as they come; returns their number. Stops early, without a word, when the reader is gone."""
-    count = 0
-    stream = open_lines(path)
+def write_lines(lines: Iterable[str], path: Path | None) -> None:
+    """Writes lines as they come. Stops early, without a word, when the reader of standard output is gone."""
+    stream = _opened(path)
     try:
         for line in lines:
             stream.write(line + "\n")
-            count += 1
         stream.flush()
     except BrokenPipeError:
         discard(stream)
     finally:
         if path is not None:
             stream.close()
-    return count

@@ -9,7 +9,7 @@ from rich.console import RenderableType
 from rich.text import Text
 
 from poseidon.output.console import Columns, rendered
-from poseidon.output.numbers import milliseconds, percent
+from poseidon.output.numbers import milliseconds, milliseconds_column, percent
 from poseidon.simulate import AllReduceStep, OperationStep, Step, Timeline, TransferStep
 
 SHOWN_STEPS = 24
@@ -34,19 +34,22 @@ def timeline_text(timeline: Timeline, stream: TextIO, *, operations: bool) -> st
 def _stages(timeline: Timeline, stream: TextIO) -> RenderableType:
     columns = Columns(stream)
     columns.number("Stage", "Compute ms", "All-reduce ms", "Busy ms", "Bubble ms", "Bubble")
+    times = [
+        milliseconds_column([getattr(stage, name) for stage in timeline.stages])
+        for name in ("compute_ms", "all_reduce_ms", "busy_ms", "bubble_ms")
+    ]
     for index, stage in enumerate(timeline.stages):
         share = stage.bubble_ms / timeline.iteration_time_ms if timeline.iteration_time_ms else 0.0
-        times = (stage.compute_ms, stage.all_reduce_ms, stage.busy_ms, stage.bubble_ms)
-        columns.row(str(index), *map(milliseconds, times), percent(share))
+        columns.row(str(index), *(column[index] for column in times), percent(share))
     return columns.table()
 
 
 def _operations(timeline: Timeline, stream: TextIO) -> RenderableType:
     columns = Columns(stream)
     columns.number("Stage", "Operation", "Start ms", "End ms")
-    for item in timeline.operations():
-        name = item.action.operation(timeline.order.num_chunks)
-        columns.row(str(item.stage), name, milliseconds(item.start_ms), milliseconds(item.end_ms))
+    starts, ends = milliseconds_column(timeline.start_ms.tolist()), milliseconds_column(timeline.end_ms.tolist())
+    for item, start, end in zip(timeline.operations(), starts, ends, strict=True):
+        columns.row(str(item.stage), item.action.operation(timeline.order.num_chunks), start, end)
     return columns.table()
 
 

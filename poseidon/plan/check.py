@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
-from poseidon.errors import InputError
+from collections.abc import Sequence
+
+from poseidon.errors import InputError, PoseidonError
 from poseidon.inputs.experiment import Experiment
 from poseidon.plan.check_costs import check_memory, check_stage_times
 from poseidon.plan.check_layout import check_devices, check_layers, check_neighbours, check_settings
@@ -46,14 +48,23 @@ def check_pipeline(experiment: Experiment, pipeline: Pipeline) -> tuple[Finding,
     return (*findings, check_iteration_time(pipeline), check_throughput(experiment, pipeline))
 
 
-def mistakes_of(plan: Plan) -> tuple[Finding, ...]:
-    """What is wrong with a plan and its alternatives, apart from the question whether there is a better one."""
+class PlanCheckError(PoseidonError):
+    """A plan of our own failed its check: an error of this program."""
+
+    def __init__(self, findings: Sequence[Finding]) -> None:
+        """`findings` are what is wrong."""
+        lines = [f"the plan failed our own check, please report this: {item.check}: {item.detail}" for item in findings]
+        super().__init__("\n".join(lines))
+
+
+def assured(plan: Plan) -> Plan:
+    """The plan, if all checks pass but the one whether there is a better plan; raises PlanCheckError otherwise."""
     pipelines = (plan.pipeline, *plan.alternatives)
-    findings = [
-        *(item for pipeline in pipelines for item in check_pipeline(plan.experiment, pipeline)),
-        check_bound(plan),
-    ]
-    return tuple(item for item in findings if item.verdict is Verdict.WRONG)
+    findings = [item for pipeline in pipelines for item in check_pipeline(plan.experiment, pipeline)]
+    wrong = [item for item in (*findings, check_bound(plan)) if item.verdict is Verdict.WRONG]
+    if wrong:
+        raise PlanCheckError(wrong)
+    return plan
 
 
 def _rebuilt(experiment: Experiment, pipeline: Pipeline) -> Rebuilt | str:

@@ -6,7 +6,7 @@ import math
 from collections.abc import Iterator, Sequence
 
 from poseidon.cost.memory import memory_budget, state_bytes
-from poseidon.cost.problem import LayerCost
+from poseidon.cost.problem import LayerCost, Matrix
 from poseidon.plan.finding import Finding, Verdict
 from poseidon.plan.plan import Pipeline, PlannedStage
 from poseidon.plan.rebuilt import Rebuilt
@@ -77,20 +77,29 @@ def _chunk_costs(rebuilt: Rebuilt, pipeline: Pipeline, index: int, chunk: int) -
 
 
 def _sends(rebuilt: Rebuilt, pipeline: Pipeline, index: int) -> tuple[float, float]:
-    """Time of an activation to the next stage and a gradient to the previous one; around the ends only with chunks."""
-    wraps = pipeline.num_chunks > 1
-    following, previous = (index + 1) % pipeline.pp, (index - 1) % pipeline.pp
-    forward_ms = _message_ms(rebuilt, pipeline, index, following) if following or wraps else 0.0
-    backward_ms = _message_ms(rebuilt, pipeline, index, previous) if index or wraps else 0.0
+    """Time of an activation to the next stage and of a gradient to the previous one.
+
+    With chunks they also go around the ends, which is always taken to leave the node.
+    """
+    last = pipeline.pp - 1
+    around = rebuilt.problem.inter_node_ms if pipeline.num_chunks > 1 else None
+    kinds = rebuilt.kinds
+    if index < last:
+        forward_ms = _links(rebuilt, pipeline, index)[kinds[index]][kinds[index + 1]]
+    else:
+        forward_ms = around[kinds[last]][kinds[0]] if around else 0.0
+    if index > 0:
+        backward_ms = _links(rebuilt, pipeline, index - 1)[kinds[index]][kinds[index - 1]]
+    else:
+        backward_ms = around[kinds[0]][kinds[last]] if around else 0.0
     return forward_ms, backward_ms
 
 
-def _message_ms(rebuilt: Rebuilt, pipeline: Pipeline, sender: int, receiver: int) -> float:
-    """Neighbours on one node use its inner links; the hop around the ends is always taken to leave the node."""
-    nodes = [pipeline.stages[stage].nodes for stage in (sender, receiver)]
-    within = len(nodes[0]) == 1 and nodes[0] == nodes[1] and abs(sender - receiver) == 1
-    matrix = rebuilt.problem.intra_node_ms if within else rebuilt.problem.inter_node_ms
-    return matrix[rebuilt.kinds[sender]][rebuilt.kinds[receiver]]
+def _links(rebuilt: Rebuilt, pipeline: Pipeline, boundary: int) -> Matrix:
+    """Times over the boundary between a stage and the next one: neighbours on one node use its inner links."""
+    nodes = [pipeline.stages[stage].nodes for stage in (boundary, boundary + 1)]
+    within = len(nodes[0]) == 1 and nodes[0] == nodes[1]
+    return rebuilt.problem.intra_node_ms if within else rebuilt.problem.inter_node_ms
 
 
 def _close(numbers: Sequence[float], others: Sequence[float]) -> bool:

@@ -72,9 +72,15 @@ class CriticalPathShares:
     """The gradient all-reduce at the end."""
 
     @property
-    def bottleneck(self) -> int:
-        """The stage with the largest part."""
-        return max(range(len(self.stages)), key=lambda stage: self.stages[stage])
+    def bottleneck(self) -> tuple[int, int]:
+        """The fewest consecutive stages with three quarters of all stages' parts, (first, end), the end excluded.
+
+        One stage, where the path runs through its operations for most of the iteration; several, where the path goes
+        back and forth between them.
+        """
+        count, enough = len(self.stages), 0.75 * sum(self.stages)
+        windows = ((first, first + size) for size in range(1, count + 1) for first in range(count - size + 1))
+        return next(window for window in windows if sum(self.stages[slice(*window)]) >= enough)
 
 
 @dataclass(frozen=True)

@@ -83,8 +83,10 @@ def search_arrays(problem: Problem) -> SearchArrays:
     )
     interleaved = problem.num_chunks > 1
     cost = forward + backward
+    too_long = np.isinf(forward)
     beta = _chunked_beta(problem, most) if interleaved else _beta(problem, forward, backward, warmup)
     gamma = _gamma(problem, forward, backward, warmup)
+    beta[too_long], gamma[too_long] = np.inf, np.inf
     alone = problem.num_micro_batches * (forward + backward) + all_reduce
     pool_of_kind, units_of_kind, pool_units, node_units = _pools(problem)
     inter = np.array(problem.inter_node_ms, dtype=np.float64)
@@ -130,13 +132,14 @@ def _warmups(problem: Problem) -> tuple[Ints, Ints]:
     """Warm-up forwards of each place, and the first place of each stage; ValueError where the schedule refuses the shape."""
     schedule = get_schedule(problem.schedule)
     stages, depth = range(problem.num_stages), problem.most_depth
-    depths = (1,) * (problem.num_stages - 1) if problem.schedule == "adaptive_1f1b" else ()
+    adaptive = problem.schedule == "adaptive_1f1b"
+    depths = (1,) * (problem.num_stages - 1) if adaptive else ()
     shape = (problem.num_stages, problem.num_micro_batches, problem.num_chunks)
     if refusal := schedule.check_shape(*shape, depths=depths):
         raise ValueError(refusal)
-    if depth > 1 and not depths:
+    if depth > 1 and not adaptive:
         raise ValueError(f"{problem.schedule} has no depths to choose: most_depth must be 1, not {depth}")
-    if depths:
+    if adaptive:
         warmup = [min(place.warmup, problem.num_micro_batches) for place in problem.places]
     else:
         warmup = [schedule.warmup_forwards(stage, *shape) for stage in stages]
@@ -206,10 +209,11 @@ def _stage_sums(per_type: list[float], row: tuple[int, ...], most: int) -> Float
 def _beta(problem: Problem, forward: Floats, backward: Floats, warmup: Ints) -> Floats:
     """Work left on a stage when the first micro-batch is back there (docs/algorithm.md, family 1)."""
     total = problem.num_micro_batches
-    if problem.schedule == "gpipe":
-        return (total - 1) * (forward + backward)
-    left = total - warmup[None, :, None, None].astype(np.float64)
-    return left * forward + (total - 1) * backward
+    with np.errstate(invalid="ignore"):  # stages past the last layer are infinite, and no work of them is left: 0 x inf
+        if problem.schedule == "gpipe":
+            return (total - 1) * (forward + backward)
+        left = total - warmup[None, :, None, None].astype(np.float64)
+        return np.asarray(left * forward + (total - 1) * backward)
 
 
 def _gamma(problem: Problem, forward: Floats, backward: Floats, warmup: Ints) -> Floats:

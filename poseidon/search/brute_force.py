@@ -14,8 +14,8 @@ from poseidon.search.watch import Watch
 def brute_force_search(problems: Sequence[Problem], options: SearchOptions, watch: Watch) -> SearchResult:
     """Simulates every configuration; optimal at the end, otherwise with the closed-form bound of what is left.
 
-    Nothing is pruned and nothing sampled, so `simulations` is the number of feasible configurations. Raises ValueError for a problem whose schedule
-    refuses its shape.
+    Nothing is pruned and nothing sampled, so at the end `simulations` is the number of feasible configurations. Raises
+    ValueError for a problem whose schedule refuses its shape.
     """
     enumeration = Enumeration(problems, options, watch, stage_pruning=False, layer_pruning=False, share_best=False)
     try:

@@ -40,18 +40,25 @@ class _Counter:
         self._blocked = (blocked, blocked_within)
 
     def count(self) -> int:
+        if not (self._forbidden and self._arrays.num_chunks > 1):
+            return self._count_from(None)
+        return sum(self._count_from(kind) for kind in range(len(self._arrays.problem.kinds)))
+
+    def _count_from(self, first: int | None) -> int:
+        """Configurations whose first stage is of a kind (any kind: None)."""
         num_layers, num_kinds = self._arrays.num_layers, len(self._arrays.problem.kinds)
         lasts = range(num_kinds) if self._forbidden else range(1)
         rows: list[dict[int, Row]] = [{} for _ in range(len(self._stages))]
         for group in range(len(self._stages) - 1, -1, -1):
             if self._finals[group]:
                 done = [0] * num_layers + [1]
-                rows[group] = dict.fromkeys(lasts, done)
+                rows[group] = {last: done for last in lasts if first is None or not self._blocked[0][last, first]}
                 continue
             edges = self._edges[self._first[group] : self._first[group + 1]].tolist()
             ways = [
                 (kind, within, self._ways(kind, place, rows[target].get(kind if self._forbidden else 0)))
                 for _, kind, place, target, within in edges
+                if group > 0 or first is None or kind == first
             ]
             for last in lasts:
                 allowed = [row for kind, within, row in ways if row and not self._is_blocked(group, last, kind, within)]

@@ -6,10 +6,10 @@ import math
 from collections.abc import Sequence
 
 import numpy as np
+from numpy.typing import NDArray
 
 from poseidon.cost.problem import Problem
 from poseidon.search._paper_search import PaperSearch
-from poseidon.search.arrays import Ints
 from poseidon.search.completions import Completions
 from poseidon.search.incumbents import Incumbents
 from poseidon.search.options import SearchOptions
@@ -20,15 +20,18 @@ from poseidon.search.tolerance import is_optimal
 from poseidon.search.warmup import random_configurations
 from poseidon.search.watch import Progress, Watch
 
+Counts = NDArray[np.int64]
+
 SLICE = 10_000_000
 """Operations of simulations (a few milliseconds) between two looks at the clock."""
 
 
 class Enumeration:
-    """Enumerates the configurations of several problems, one problem after the other, in the order in which they are given.
+    """Enumerates the configurations of several problems, one problem after the other, as they are given.
 
-    Within a problem it goes depth first, a stage's kinds in their order and the layers of its chunks from few to many. With
-    `share_best` a problem is searched for a configuration that beats those of the others (the paper's T_min); without, for its own best.
+    Within a problem it goes depth first, a stage's kinds in their order and the layers of its chunks from few to many.
+    Orders of devices share their common beginnings. With `share_best` a problem is searched for a configuration that
+    beats those of the others (the paper's T_min); without, for its own best.
     """
 
     def __init__(
@@ -41,7 +44,7 @@ class Enumeration:
         layer_pruning: bool,
         share_best: bool,
     ) -> None:
-        """Lays every problem out; raises ValueError for one whose schedule refuses its shape or that has too many states."""
+        """Lays every problem out; raises ValueError where a schedule refuses a shape or there are too many states."""
         self.spaces = [space_of(problem) for problem in problems]
         self.incumbents = Incumbents(options.top)
         self.counters = Counters()
@@ -50,9 +53,11 @@ class Enumeration:
         """Whether each problem has been enumerated to its end."""
         self.has_layer_cuts = [False] * len(self.spaces)
         """Whether the layer rule cut any branch of each problem."""
+        self.num_above = 0
+        """Simulated configurations for which Eq. 2, taken over all their stages, exceeded the best time already."""
         self._options = options
         self._stage_pruning, self._layer_pruning, self._share_best = stage_pruning, layer_pruning, share_best
-        self._cuts: list[tuple[Space, Ints, Ints]] = []
+        self._cuts: list[tuple[Space, Counts, Counts]] = []
 
     def warm_up(self, count: int) -> None:
         """Times random configurations; the best becomes the time to beat."""
@@ -103,6 +108,7 @@ class Enumeration:
     def _count(self, space: Space, search: PaperSearch) -> None:
         self.counters.search_nodes += search.num_search_nodes
         self.counters.simulations += search.num_simulations
+        self.num_above += search.num_above
         self.counters.prune("stage branches", search.num_pruned_by_stage)
         self.counters.prune("layer branches", search.num_pruned_by_layer)
         if space.counts_cuts and (search.num_pruned_by_stage or search.num_pruned_by_layer):
@@ -121,8 +127,8 @@ class Enumeration:
         """Adds the configurations that each rule cut to the counters, as exact integers; once, at the end."""
         for space, by_stage, by_layer in self._cuts:
             completions = Completions(space)
-            self.counters.prune("stage", _configurations_behind(space, completions, by_stage))
-            self.counters.prune("layer", _configurations_behind(space, completions, by_layer))
+            self.counters.prune("stage", _configurations_behind(completions, by_stage))
+            self.counters.prune("layer", _configurations_behind(completions, by_layer))
 
     @property
     def uncounted(self) -> bool:
@@ -155,12 +161,7 @@ class Enumeration:
         return TerminationReason.COMPLETE if self.is_complete else TerminationReason.NODE_LIMIT
 
 
-def _configurations_behind(space: Space, completions: Completions, cuts: Ints) -> int:
-    """Configurations behind cut branches: `cuts` holds how often one was cut at (target * K + kind) * (L + 1) + layers placed."""
-    total = 0
-    width = space.arrays.num_layers + 1
-    for position in np.flatnonzero(cuts).tolist():
-        state, placed = divmod(position, width)
-        group, kind = divmod(state, len(space.problem.kinds))
-        total += int(cuts[position]) * completions.after(group, kind, placed)
-    return total
+def _configurations_behind(completions: Completions, cuts: Counts) -> int:
+    """Configurations behind branches that were cut so often (groups x K x (L + 1))."""
+    behind = (int(cuts[state]) * completions.after(*map(int, state)) for state in zip(*np.nonzero(cuts), strict=True))
+    return sum(behind)

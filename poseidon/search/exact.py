@@ -17,7 +17,7 @@ from poseidon.search._stage_graph import StageGraph
 from poseidon.search._tables import CompletionTables, most_layers_after
 from poseidon.search.arrays import Floats, Ints, SearchArrays, search_arrays
 from poseidon.search.evaluate import order_graph
-from poseidon.search.options import SearchOptions
+from poseidon.search.options import INTERLEAVED_NODES, SearchOptions
 from poseidon.search.quick_bound import quick_bound
 from poseidon.search.result import Counters, Solution, StageChoice
 from poseidon.search.thresholds import achievable, least_bottleneck, limits_under, spread
@@ -28,7 +28,7 @@ SLICE = 200
 MOST_REFINEMENTS = 4
 MOST_ROUNDS = 50
 """Rounds of local moves on a first incumbent."""
-MOST_SPLITS = 50_000
+MOST_SPLITS = 256
 """Splits of a stage's layers over its chunks that are tried in full for one allocation."""
 
 
@@ -169,6 +169,12 @@ class ExactSearch:
     def name(self) -> str:
         """The problem's name."""
         return self._arrays.problem.name
+
+    @property
+    def node_limit(self) -> float:
+        """Most search nodes to spend on it."""
+        default = INTERLEAVED_NODES if self._arrays.is_interleaved else math.inf
+        return self._options.node_limit if self._options.node_limit is not None else default
 
     @property
     def search_nodes(self) -> int:

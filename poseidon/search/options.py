@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
+INTERLEAVED_NODES = 10_000
+"""Search nodes after which an outer choice with several chunks is left at the gap it has, unless another limit is given."""
 POLICIES = ("exact", "paper", "brute-force")
 
 
@@ -19,7 +21,7 @@ class SearchOptions:
     """Stop when a plan within this fraction of the optimum is proven."""
     time_limit_s: float | None = None
     node_limit: int | None = None
-    """Most search nodes for one outer choice; None: as many as it takes (a million with interleaved schedules)."""
+    """Most search nodes for one outer choice; None: as many as it takes (`INTERLEAVED_NODES` with several chunks)."""
     top: int = 1
     """Plans to return, one for each outer choice."""
     seed: int = 0

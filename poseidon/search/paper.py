@@ -17,10 +17,11 @@ from poseidon.search.watch import Watch
 def paper_search(problems: Sequence[Problem], options: SearchOptions, watch: Watch) -> SearchResult:
     """Warm-up, enumeration and proof.
 
-    The enumeration is the paper's: every outer choice in turn, stage by stage; a branch is dropped where Eq. 2 exceeds the best time so far
-    (`stage_pruning`) or where the layers of one kind rise again after they fell (`layer_pruning`); every complete configuration is simulated.
-    Stage pruning loses nothing (Theorem 1). Layer pruning does where the assumptions of Theorem 2 fail; for those problems the bound
-    of the exact policy decides whether the plan is optimal. Raises ValueError for a problem whose schedule refuses its shape.
+    The enumeration is the paper's: every outer choice in turn, stage by stage; a branch is dropped where Eq. 2 exceeds
+    the best time so far (`stage_pruning`) or where the layers of one kind rise again after they fell (`layer_pruning`);
+    every complete configuration is simulated. Stage pruning loses nothing (Theorem 1). Layer pruning may where the
+    assumptions of Theorem 2 fail; for those problems the bound of the exact policy decides whether the plan is optimal.
+    `seconds` includes that proof. Raises ValueError for a problem whose schedule refuses its shape.
     """
     enumeration = enumerate_as_paper(problems, options, watch)
     unproven = unproven_problems(enumeration)
@@ -64,7 +65,7 @@ def unproven_problems(enumeration: Enumeration) -> dict[int, tuple[str, ...]]:
 
 
 def _bound_ms(enumeration: Enumeration, unproven: dict[int, tuple[str, ...]], options: SearchOptions) -> float:
-    """A time that no configuration of the unproven problems can beat: by the exact policy, or in closed form when time is up."""
+    """A time that no configuration of the unproven problems can beat; from the exact policy if there is time."""
     watch = enumeration.watch
     if not unproven:
         return math.inf
@@ -82,15 +83,14 @@ def _bound_ms(enumeration: Enumeration, unproven: dict[int, tuple[str, ...]], op
 
 def _warnings(result: SearchResult, enumeration: Enumeration, unproven: dict[int, tuple[str, ...]]) -> tuple[str, ...]:
     warnings = []
-    failing = {index: reasons for index, reasons in unproven.items() if reasons}
+    names = [space.problem.name for space in enumeration.spaces]
+    failing = {names[index]: reasons for index, reasons in unproven.items() if reasons}
     if failing and result.status is not SolutionStatus.OPTIMAL:
         best = result.best.problem.name if result.best else ""
-        index = next(
-            (index for index in failing if enumeration.spaces[index].problem.name == best), next(iter(failing))
-        )
+        name = best if best in failing else next(iter(failing))
         warnings.append(
-            f"layer-level pruning is exact only under the assumptions of Theorem 2, which fail in {len(failing)} of "
-            f"{len(enumeration.spaces)} outer choices; in {enumeration.spaces[index].problem.name}: {'; '.join(failing[index])}"
+            "layer-level pruning is exact only under the assumptions of Theorem 2, which fail in "
+            f"{len(failing)} of {len(names)} outer choices; in {name}: {'; '.join(failing[name])}"
         )
     if enumeration.uncounted:
         warnings.append("some outer choices are too large to count the configurations behind their cut branches")

@@ -95,6 +95,8 @@ def _fixed_cost(arrays: SearchArrays) -> float:
     extras = min(k.first.forward_ms + k.first.backward_ms + k.first.all_reduce_ms for k in kinds)
     extras += min(k.last.forward_ms + k.last.backward_ms for k in kinds)
     extras += min(min(c.all_reduce_ms for c in k.layers) for k in kinds) * arrays.least_layers
-    round_trip = np.minimum(arrays.intra_node + arrays.intra_node.T, arrays.inter_node + arrays.inter_node.T)
-    round_trip = np.where(np.isfinite(round_trip), round_trip, np.inf)
-    return extras + (arrays.num_stages - 1) * arrays.round_trips * float(round_trip.min()) + arrays.wrap_ms
+    boundaries = 0.0
+    if arrays.num_stages > 1:
+        round_trip = np.minimum(arrays.intra_node + arrays.intra_node.T, arrays.inter_node + arrays.inter_node.T)
+        boundaries = (arrays.num_stages - 1) * arrays.round_trips * float(round_trip.min())
+    return extras + boundaries + arrays.wrap_ms

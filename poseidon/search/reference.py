@@ -67,7 +67,7 @@ def all_orders(problem: Problem) -> Iterator[tuple[int, ...]]:
 
 def _orders(problem: Problem, kinds: tuple[int, ...], used: dict[str, int]) -> Iterator[tuple[int, ...]]:
     if len(kinds) == problem.num_stages:
-        if problem.allow_idle or all(used.get(name, 0) == size for name, size, _ in _pools(problem)):
+        if _wraps(problem, kinds) and (problem.allow_idle or all(used.get(name, 0) == size for name, size, _ in _pools(problem))):
             yield kinds
         return
     for number, kind in enumerate(problem.kinds):
@@ -75,6 +75,12 @@ def _orders(problem: Problem, kinds: tuple[int, ...], used: dict[str, int]) -> I
         after = _take(problem, used, name, kind.devices if kind.pool else 1)
         if after is not None and not _cannot_talk(problem, kinds, number, name, used):
             yield from _orders(problem, (*kinds, number), after)
+
+
+def _wraps(problem: Problem, kinds: tuple[int, ...]) -> bool:
+    """Whether the last stage can talk to the first, as it must where stages have several chunks."""
+    both = (problem.inter_node_ms[kinds[-1]][kinds[0]], problem.inter_node_ms[kinds[0]][kinds[-1]])
+    return problem.num_chunks == 1 or all(map(math.isfinite, both))
 
 
 def _pools(problem: Problem) -> list[tuple[str, int, int]]:

@@ -1,8 +1,8 @@
-"""The assumptions behind the paper's layer-level pruning (Theorem 2, appendix B), checked for every feasible allocation.
+"""The assumptions behind layer-level pruning (Theorem 2, appendix B), checked for every allocation within memory.
 
-The proof is for Eager 1F1B without all-reduce or head terms. It assumes (1) B = r F with one r > 1 on all stages, (2) every
-transfer takes at most (r - 1) / 2 F of any stage, (3) M >= 2 N, (4) the least F is at least alpha times the largest, with
-alpha = max(2 / 3, r / (1 + r)), and that the memory limits of one type do not fall along the pipeline.
+The proof is for Eager 1F1B without all-reduce or head terms. It assumes (1) B = r F with one r > 1 on all stages, (2)
+that every transfer takes at most (r - 1) / 2 F of any stage, (3) M >= 2 N, (4) that the least F is at least alpha times
+the largest, with alpha = max(2 / 3, r / (1 + r)), and that the memory limits of one type do not fall along the pipeline.
 """
 
 from __future__ import annotations
@@ -11,12 +11,9 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 
 import numpy as np
-from numpy.typing import NDArray
 
 from poseidon.cost.problem import LayerCost, Problem
-from poseidon.search.space import Space
-
-Bools = NDArray[np.bool_]
+from poseidon.search.space import Bools, Space
 
 ROUNDING = 1e-12
 """Fraction by which two numbers that the assumptions compare may differ through rounding alone."""
@@ -48,10 +45,9 @@ def _failing_costs(problem: Problem) -> list[str]:
         failing.append("the first or the last stage has embedding or head terms")
     if any(layer.all_reduce_ms for kind in problem.kinds for layer in kind.layers):
         failing.append("there are all-reduce terms")
-    ratios = [
-        layer.backward_ms / layer.forward_ms for kind in problem.kinds for layer in kind.layers if layer.forward_ms
-    ]
-    if len(ratios) < len(problem.kinds) or max(ratios) > min(ratios) * (1 + ROUNDING):
+    layers = [layer for kind in problem.kinds for layer in kind.layers]
+    ratios = [layer.backward_ms / layer.forward_ms for layer in layers if layer.forward_ms]
+    if len(ratios) < len(layers) or max(ratios) > min(ratios) * (1 + ROUNDING):
         failing.append("B / F is not the same on all stages")
     elif min(ratios) <= 1:
         failing.append("B / F is not above 1")
@@ -119,7 +115,7 @@ class _Feasible:
         return most
 
     def allows(self, heavy_ms: float, light_ms: float) -> bool:
-        """Whether one configuration has both a stage whose F is `heavy_ms` or more and one whose F is below `light_ms`."""
+        """Whether one configuration has a stage with F of `heavy_ms` or more and one with F below `light_ms`."""
         width = self._space.arrays.num_layers + 1
         seen = np.zeros((len(self._space.finals), 4, width), dtype=bool)
         seen[0, 0, 0] = True
@@ -128,7 +124,7 @@ class _Feasible:
             for before in range(4):
                 moved = seen[step.source, before] & step.allowed
                 seen[step.target, before | flag, step.layers :] |= moved[: width - step.layers]
-        return bool(seen[self._space.finals.astype(bool), 3, -1].any())
+        return bool(seen[self._space.finals, 3, -1].any())
 
     def _counts(self, kind: int, place: int) -> range:
         arrays = self._space.arrays
@@ -148,7 +144,7 @@ class _Feasible:
         """Groups x (L + 1): layers placed from which each group can be completed."""
         width = self._space.arrays.num_layers + 1
         reach = np.zeros((len(self._space.finals), width), dtype=bool)
-        reach[self._space.finals.astype(bool), -1] = True
+        reach[self._space.finals, -1] = True
         for group, kind, place, target, _ in reversed(self._space.edges.tolist()):
             for layers in self._counts(kind, place):
                 reach[group, : width - layers] |= reach[target, layers:]

@@ -83,9 +83,10 @@ class _OuterSearch:
         last = search.search_nodes + budget
         search.improve_cutoff(self._incumbents.cutoff_for(search.name))
         while not search.done and search.search_nodes < last and self._is_open(index) and not self.watch.must_stop():
-            if self._options.node_limit is not None and search.search_nodes >= self._options.node_limit:
-                self._hit_node_limit = search.done = True
-                break
+            if search.search_nodes >= search.node_limit:
+                self._hit_node_limit = True
+                self._close(index)
+                return
             search.advance()
             self._take(index)
         if not self._is_open(index) and index in self._open:

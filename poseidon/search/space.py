@@ -4,8 +4,10 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from functools import cached_property
+from itertools import pairwise
 
 import numpy as np
+from numpy.typing import NDArray
 
 from poseidon.cost.problem import Problem
 from poseidon.search._paper_search import PaperSearch
@@ -15,21 +17,24 @@ from poseidon.search.arrays import Ints, SearchArrays, search_arrays
 from poseidon.search.evaluate import order_graph
 from poseidon.search.result import Solution, StageChoice
 
+Bools = NDArray[np.bool_]
+
 MOST_COUNTERS = 4_000_000
 """Most counters with which cut branches are kept account of (8 bytes each, two sets)."""
 
 
 @dataclass(frozen=True)
 class Space:
-    """A problem with its stage graph. A configuration is a path of edges through the graph and the layers of each stage's chunks.
+    """A problem with its stage graph.
 
-    `edges` has a row (group, kind, place, target, begins inside a node that its pool has begun) for each way to go on from a
-    group of the graph, `most_after` the most layers that fit after each group (-1: no whole pipeline can follow).
+    A configuration is a path of edges through the graph and the layers of each stage's chunks. `edges` has a row (group,
+    kind, place, target, begins inside a node that its pool has begun) for each way to go on from a group, `finals` says
+    whether a group is a whole pipeline, `most_after` how many layers fit after it at most (-1: no whole pipeline can).
     """
 
     arrays: SearchArrays
     edges: Ints
-    finals: Ints
+    finals: Bools
     most_after: Ints
 
     @property
@@ -67,12 +72,12 @@ class Space:
         depths: tuple[int, ...] = ()
         if self.problem.schedule == "adaptive_1f1b":
             warmups = [self.problem.places[place].warmup for place in places]
-            depths = tuple(before - after for before, after in zip(warmups[:-1], warmups[1:], strict=True))
+            depths = tuple(before - after for before, after in pairwise(warmups))
         return Solution(self.problem, stages, time_ms, depths)
 
 
 def space_of(problem: Problem) -> Space:
-    """Lays a problem out; raises ValueError where its schedule refuses its shape or where it has too many device states."""
+    """Lays a problem out; raises ValueError where its schedule refuses its shape or it has too many device states."""
     arrays = search_arrays(problem)
     graph = StageGraph(arrays)
     if not graph.complete:

@@ -38,7 +38,7 @@ def achievable(arrays: SearchArrays, low_ms: float, high_ms: float) -> Floats:
     """The distinct values of beta in a range, ascending, of stages that fit in memory."""
     layers = np.arange(arrays.most_layers + 1)
     fits = (layers >= arrays.least_layers) & (layers <= arrays.max_layers.max(axis=2)[:, :, None])
-    inside = fits[:, :, None, :] & (arrays.beta >= low_ms) & (arrays.beta <= high_ms)
+    inside = fits[:, :, None, :] & (arrays.beta >= low_ms) & (arrays.beta <= high_ms) & np.isfinite(arrays.beta)
     return np.unique(arrays.beta[inside])
 
 

@@ -14,13 +14,15 @@ TRIES = 20
 """Walks that may run into a dead end before a sample is given up (only where some pairs of kinds cannot talk)."""
 
 
-def random_configurations(
-    spaces: Sequence[Space], count: int, seed: int
-) -> Iterator[tuple[int, list[tuple[Ints, Ints]]]]:
-    """`count` random configurations drawn over all outer choices: for each, its index and its (path, layers) samples.
+Sample = tuple[Ints, Ints]
+"""Edges of the stages (N) and layers of their chunks (N x V)."""
 
-    Every sample first picks one of the outer choices, all with the same probability, then walks down the pipeline: each stage
-    takes one of the kinds that can follow, and a number of layers up to twice the even share of what is left.
+
+def random_configurations(spaces: Sequence[Space], count: int, seed: int) -> Iterator[tuple[int, list[Sample]]]:
+    """`count` random configurations drawn over all outer choices: for each of these, its index and its samples.
+
+    Every sample first picks one of the outer choices, all with the same probability, then walks down the pipeline: each
+    stage takes one of the kinds that can follow, and a number of layers up to twice the even share of what is left.
     """
     draw = random.Random(seed)
     open_ = [index for index, space in enumerate(spaces) if not space.is_empty]
@@ -44,8 +46,8 @@ class _Walker:
         self._most_after = space.most_after.tolist()
         self._limits = space.arrays.max_layers.tolist()
 
-    def sample(self) -> tuple[Ints, Ints] | None:
-        """A path of edges and the layers of each stage's chunks (N x V); None where every walk ended early."""
+    def sample(self) -> Sample | None:
+        """A random configuration; None where every walk ended early."""
         for _ in range(TRIES):
             path = self._walk()
             if path is not None:

@@ -5,6 +5,7 @@ import itertools
 import pytest
 
 from poseidon.schedule import SCHEDULES, check_order, get_schedule, in_flight, order_to_operations
+from poseidon.schedule.interleaved_one_f_one_b import microbatch_group_size
 
 ONE_CHUNK = ("1f1b", "eager_1f1b", "gpipe")
 SHAPES = list(itertools.product(range(1, 7), range(1, 14)))
@@ -77,10 +78,24 @@ def test_schedules_of_one_chunk_refuse_several(name):
         get_schedule(name).order(2, 4, 2)
 
 
-def test_interleaved_1f1b_refuses_micro_batches_that_are_no_multiple_of_the_stages():
-    reason = get_schedule("interleaved_1f1b").check_shape(4, 6, 2)
+def test_interleaved_1f1b_refuses_fewer_micro_batches_than_stages():
+    reason = get_schedule("interleaved_1f1b").check_shape(4, 3, 2)
     assert reason is not None
-    assert reason.endswith("num_micro_batches must be a multiple of 4, not 6")
+    assert reason.endswith("num_micro_batches must be at least 4, not 3")
+
+
+@pytest.mark.parametrize(("stages", "micro_batches", "group"), [(4, 8, 4), (4, 10, 5), (4, 6, 6), (6, 64, 8), (2, 5, 3)])
+def test_interleaved_1f1b_takes_the_smallest_group_that_leaves_no_short_one(stages, micro_batches, group):
+    """(4, 10) and (4, 6) as PyTorch's flexible groups; (2, 5): groups of 3 and 2."""
+    assert microbatch_group_size(stages, micro_batches) == group
+    first_chunk = [action for action in get_schedule("interleaved_1f1b").order(stages, micro_batches, 2).stages[0][:group]]
+    assert [(action.microbatch, action.chunk) for action in first_chunk] == [(m, 0) for m in range(group)]
+
+
+def test_interleaved_1f1b_runs_with_any_number_of_micro_batches_from_n_up():
+    for stages, micro_batches, chunks in itertools.product(range(1, 6), range(1, 14), range(1, 4)):
+        if micro_batches >= stages:
+            assert check_order(get_schedule("interleaved_1f1b").order(stages, micro_batches, chunks)) == ()
 
 
 @pytest.mark.parametrize("name", [*ONE_CHUNK, "interleaved_1f1b"])

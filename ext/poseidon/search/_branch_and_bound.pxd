@@ -49,6 +49,7 @@ cdef class BranchAndBound:
     # The stack: entry i describes the first i stages, candidates[i] the choices for stage i that are still to be tried.
     cdef int depth                        # -1: not started, or complete
     cdef bint is_open
+    cdef bint is_searching                # False while only first incumbents are wanted: a leaf then costs little
     cdef vector[vector[Candidate]] candidates
     cdef vector[size_t] cursor
     cdef vector[int] group, kind, layers, placed

@@ -88,6 +88,7 @@ cdef class BranchAndBound:
             self.bound.push_back(0.0)
         self.depth = -1
         self.is_open = True
+        self.is_searching = True
 
     def run(self, long long most_search_nodes):
         """Goes on for at most so many search nodes; True when the search is complete."""
@@ -104,9 +105,11 @@ cdef class BranchAndBound:
     def try_minimisers(self):
         """Times the plan that each table calls best: good first incumbents."""
         cdef int threshold
+        self.is_searching = False
         with nogil:
             for threshold in range(self.tables.num_thresholds):
                 self._follow(threshold)
+        self.is_searching = True
         self.restart()
 
     def beam(self, int width, int same_state=4):

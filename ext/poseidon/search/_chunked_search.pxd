@@ -5,6 +5,14 @@ from poseidon.search._branch_and_bound cimport BranchAndBound, Candidate
 from poseidon.simulate._longest_path cimport LongestPath
 
 
+cdef struct Box:
+    # Splits of a leaf's layers, each entry one chunk of one stage (N x V).
+    double bound
+    vector[double] least
+    vector[double] most
+    vector[double] point      # the real-valued split with the least time that was seen
+
+
 cdef class ChunkedSearch(BranchAndBound):
     cdef readonly long long num_open_leaves   # leaves whose splits were too many to try all
     cdef LongestPath graph_kernel
@@ -19,6 +27,17 @@ cdef class ChunkedSearch(BranchAndBound):
     cdef vector[int] best_split
     cdef int num_trials
     cdef double leaf_ms
+    # Of the bound on a leaf: real-valued layers of each chunk, the slope of the longest path there and the mean of such cuts (all N x V).
+    cdef vector[double] single_transfers, single_reduces
+    cdef vector[double] point, slope, mean_slope
+    cdef vector[double] direction
+    cdef vector[Box] boxes
+    cdef double _bound_leaf(self) noexcept nogil
+    cdef double _bound_box(self, Box* box, double enough, int most_cuts) noexcept nogil
+    cdef void _fit_point(self, const Box* box) noexcept nogil
+    cdef double _cut(self) noexcept nogil
+    cdef double _least_of_mean(self, const Box* box, double constant) noexcept nogil
+    cdef void _round_point(self, const Box* box) noexcept nogil
     cdef void _leaf(self, int stage, const Candidate* candidate) noexcept nogil
     cdef void _set_leaf(self) noexcept nogil
     cdef void _even_split(self) noexcept nogil

@@ -47,6 +47,7 @@ cdef class PaperSearch:
     cdef readonly bint done
     cdef readonly long long num_search_nodes  # partial configurations that survived both rules
     cdef readonly long long num_simulations
+    cdef readonly long long num_above         # of these, configurations whose own Eq. 2 was above T_min already
     cdef readonly long long num_pruned_by_stage   # branches
     cdef readonly long long num_pruned_by_layer
     cdef bint stage_pruning, layer_pruning
@@ -57,7 +58,7 @@ cdef class PaperSearch:
     cdef const double[:, ::1] intra_node, inter_node
     cdef const double[:, ::1] layer_times, first_times, last_times   # K x 2: F, B of a layer and of the two extras
     cdef vector[Edge] edges
-    cdef vector[int] first_edge               # group -> its edges are first_edge[group] .. first_edge[group + 1] - 1
+    cdef vector[int] first_edge               # group g has the edges first_edge[g] .. first_edge[g + 1] - 1
     cdef int depth                            # stage that is being chosen; -1 after the end
     cdef vector[State] states                 # N + 1
     cdef vector[Choice] choices               # N
@@ -74,7 +75,8 @@ cdef class PaperSearch:
     cdef Lanes lanes
     cdef LongestPath kernel                   # of schedules with chunks; else None
     cdef vector[double] durations, transfers  # for the kernel, LANES numbers each
-    # How often a rule cut a branch, by what lay behind it: (target * K + kind) * (L + 1) + layers placed. Empty: not wanted.
+    # How often a rule cut a branch, by what lay behind it: (target * K + kind) * (L + 2) + layers placed, as
+    # differences between neighbours. Empty: not wanted.
     cdef vector[long long] cuts_by_stage, cuts_by_layer
     cdef bint _step(self, long long* work) noexcept nogil
     cdef bint _next_choice(self, int stage) noexcept nogil
@@ -82,8 +84,9 @@ cdef class PaperSearch:
     cdef bint _open_edge(self, int stage) noexcept nogil
     cdef void _cost(self, int stage) noexcept nogil
     cdef bint _breaks_ridge(self, int stage) noexcept nogil
+    cdef int _most_on_ridge(self, int stage) noexcept nogil
     cdef double _partial_time(self, int stage) noexcept nogil
-    cdef void _note_cut(self, vector[long long]* cuts, int stage) noexcept nogil
+    cdef long long _cut(self, vector[long long]* cuts, int stage, int most) noexcept nogil
     cdef void _push(self, int stage) noexcept nogil
     cdef void _undo(self, int stage) noexcept nogil
     cdef void _add_configuration(self) noexcept nogil

@@ -13,11 +13,11 @@ cdef enum:
 
 
 cdef class PaperSearch:
-    """Enumerates one problem's configurations for one faster than `best_ms`; with both rules off it simulates every one.
+    """Enumerates one problem's configurations for one faster than `best_ms`; with both rules off it simulates all.
 
-    `edges` are the stage graph's rows (group, kind, place, target, within), sorted by group; `most_after` holds the most
-    layers that fit after each group. `kernel` times schedules with chunks; None: the warm-up family. With `count_cuts`
-    it keeps account of what lay behind each branch that a rule cut (`cuts`).
+    `edges` are the stage graph's rows (group, kind, place, target, within), sorted by group; `most_after` holds the
+    most layers that fit after each group. `kernel` times schedules with chunks; None: the warm-up family. With
+    `count_cuts` it keeps account of what lay behind each branch that a rule cut (`cuts`).
     """
 
     def __init__(
@@ -64,7 +64,7 @@ cdef class PaperSearch:
             self.durations.resize(LANES * kernel.operations.num_slots, 0.0)
             self.transfers.resize(LANES * kernel.operations.num_links, 0.0)
         if count_cuts:
-            self.cuts_by_stage.resize(most_after.shape[0] * self.num_kinds * (self.num_layers + 1), 0)
+            self.cuts_by_stage.resize(most_after.shape[0] * self.num_kinds * (self.num_layers + 2), 0)
             self.cuts_by_layer.resize(self.cuts_by_stage.size(), 0)
         self.done = most_after[0] < self.num_layers
         self.depth = -1 if self.done else 0
@@ -72,7 +72,7 @@ cdef class PaperSearch:
         self.choices[0].most = 0
 
     def run(self, long long most_work):
-        """Goes on until a better configuration is found, the end is reached or `most_work` operations are done; True at the end."""
+        """Goes on until it finds a better configuration, has done `most_work` operations or ends; True at the end."""
         cdef long long work = 0
         self.improved = False
         with nogil:
@@ -81,7 +81,7 @@ cdef class PaperSearch:
         return self.done
 
     def time(self, const int[::1] path, const int[:, ::1] layers):
-        """Iteration time (ms) of one configuration, given by the edges of its stages and the layers of their chunks (N x V).
+        """Iteration time (ms) of one configuration, given by its edges and the layers of its chunks (N x V).
 
         Only before the first `run`. Raises ValueError where it does not lead to a whole pipeline within memory.
         """
@@ -116,12 +116,19 @@ cdef class PaperSearch:
 
     @property
     def cuts(self):
-        """How often the stage rule and the layer rule cut a branch with (target * K + kind) * (L + 1) + layers placed, int64 each."""
-        return np.array(self.cuts_by_stage, dtype=np.int64), np.array(self.cuts_by_layer, dtype=np.int64)
+        """How often the stage rule and the layer rule cut a branch, by group, last kind and layers placed behind it.
+
+        Int64, groups x K x (L + 1) each.
+        """
+        shape = (-1, self.num_kinds, self.num_layers + 2)
+        by_stage = np.array(self.cuts_by_stage, dtype=np.int64).reshape(shape)
+        by_layer = np.array(self.cuts_by_layer, dtype=np.int64).reshape(shape)
+        return by_stage.cumsum(axis=2)[:, :, :-1], by_layer.cumsum(axis=2)[:, :, :-1]
 
     cdef bint _step(self, long long* work) noexcept nogil:
         # Looks at the next choice of the deepest stage; True when there is none left anywhere.
         cdef int stage = self.depth
+        cdef bint above
         work[0] += CHOICE_WORK
         if not self._next_choice(stage):
             self.depth -= 1
@@ -130,14 +137,13 @@ cdef class PaperSearch:
                 return False
             self._simulate()
             return True
-        if self.layer_pruning and self._breaks_ridge(stage):
-            self.num_pruned_by_layer += 1
-            self._note_cut(&self.cuts_by_layer, stage)
+        if self._breaks_ridge(stage):
+            self.num_pruned_by_layer += self._cut(&self.cuts_by_layer, stage, self.choices[stage].most)
             return False
         self._cost(stage)
-        if self.stage_pruning and self._partial_time(stage) > self.best_ms:
-            self.num_pruned_by_stage += 1
-            self._note_cut(&self.cuts_by_stage, stage)
+        above = self._partial_time(stage) > self.best_ms
+        if above and self.stage_pruning and stage < self.num_stages - 1:
+            self.num_pruned_by_stage += self._cut(&self.cuts_by_stage, stage, self._most_on_ridge(stage))
             return False
         self.num_search_nodes += 1
         self._push(stage)
@@ -146,6 +152,7 @@ cdef class PaperSearch:
             self.choices[self.depth].edge = self.first_edge[self.states[self.depth].group] - 1
             self.choices[self.depth].most = 0
             return False
+        self.num_above += above
         self._add_configuration()
         work[0] += 2 * self.num_stages * self.num_micro_batches * self.num_chunks
         if self.num_waiting == LANES:
@@ -199,9 +206,11 @@ cdef class PaperSearch:
         if stage > 0:
             previous = self.edges[self.choices[stage - 1].edge].kind
             if edge.within and self.pool_of_kind[previous] == self.pool_of_kind[edge.kind]:
-                choice.send_forward, choice.send_backward = self.intra_node[previous, edge.kind], self.intra_node[edge.kind, previous]
+                choice.send_forward = self.intra_node[previous, edge.kind]
+                choice.send_backward = self.intra_node[edge.kind, previous]
             else:
-                choice.send_forward, choice.send_backward = self.inter_node[previous, edge.kind], self.inter_node[edge.kind, previous]
+                choice.send_forward = self.inter_node[previous, edge.kind]
+                choice.send_backward = self.inter_node[edge.kind, previous]
             if choice.send_forward == INFINITY or choice.send_backward == INFINITY:
                 return False
         choice.least = max(self.num_chunks, left - self.most_after[edge.target])
@@ -209,7 +218,8 @@ cdef class PaperSearch:
         for chunk in range(self.num_chunks):
             self.chunks[stage * self.num_chunks + chunk] = 1
         self.chunks[(stage + 1) * self.num_chunks - 1] = choice.least - self.num_chunks + 1
-        choice.most = min(self.max_layers[edge.kind, edge.place, column], left - self.num_chunks * (self.num_stages - stage - 1))
+        left -= self.num_chunks * (self.num_stages - stage - 1)
+        choice.most = min(self.max_layers[edge.kind, edge.place, column], left)
         if choice.least > choice.most:
             choice.most = 0
             return False
@@ -226,13 +236,23 @@ cdef class PaperSearch:
         choice.all_reduce = self.all_reduce[kind, place, row, choice.layers]
         choice.first_forward, choice.first_backward = choice.forward, choice.backward
         if self.num_chunks > 1:
-            choice.first_forward = first * self.layer_times[kind, 0] + (self.first_times[kind, 0] if stage == 0 else 0.0)
-            choice.first_backward = first * self.layer_times[kind, 1] + (self.first_times[kind, 1] if stage == 0 else 0.0)
+            choice.first_forward = first * self.layer_times[kind, 0]
+            choice.first_backward = first * self.layer_times[kind, 1]
+            if stage == 0:
+                choice.first_forward += self.first_times[kind, 0]
+                choice.first_backward += self.first_times[kind, 1]
 
     cdef bint _breaks_ridge(self, int stage) noexcept nogil:
         # Theorem 2: among the stages of one kind, in pipeline order, the counts rise and then fall.
+        return self.choices[stage].layers > self._most_on_ridge(stage)
+
+    cdef int _most_on_ridge(self, int stage) noexcept nogil:
+        # Most layers for the stage that the layer rule allows; all that fit where the rule is off.
         cdef int kind = self.edges[self.choices[stage].edge].kind
-        return self.falls[kind] and self.choices[stage].layers > self.last_layers[kind]
+        cdef int most = self.choices[stage].most
+        if self.layer_pruning and self.falls[kind]:
+            return min(most, self.last_layers[kind])
+        return most
 
     cdef double _partial_time(self, int stage) noexcept nogil:
         # g(S_x) of Eq. 2 with x = stage + 1.
@@ -242,14 +262,22 @@ cdef class PaperSearch:
             tail = max(tail, self.states[stage].tail + self.choices[stage - 1].first_backward)
         return self.states[stage].lead + self.num_micro_batches * (choice.forward + choice.backward) + tail
 
-    cdef void _note_cut(self, vector[long long]* cuts, int stage) noexcept nogil:
-        cdef Edge edge
-        cdef Py_ssize_t state
-        if cuts.size() == 0:
-            return
-        edge = self.edges[self.choices[stage].edge]
-        state = <Py_ssize_t>edge.target * self.num_kinds + edge.kind
-        cuts[0][state * (self.num_layers + 1) + self.states[stage].placed + self.choices[stage].layers] += 1
+    cdef long long _cut(self, vector[long long]* cuts, int stage, int most) noexcept nogil:
+        # Drops the choice. Without chunks also those with up to `most` layers on the same edge, which the same rule
+        # would drop: they rise above the kind's latest stage all the more, and Eq. 2 grows with the layers. Returns how
+        # many.
+        cdef Choice* choice = &self.choices[stage]
+        cdef Edge edge = self.edges[choice.edge]
+        cdef int last = most if self.num_chunks == 1 else choice.layers
+        cdef long long* row
+        cdef int count = last - choice.layers + 1
+        if cuts.size() > 0:
+            row = cuts.data() + (<Py_ssize_t>edge.target * self.num_kinds + edge.kind) * (self.num_layers + 2)
+            row[self.states[stage].placed + choice.layers] += 1
+            row[self.states[stage].placed + last + 1] -= 1
+        if self.num_chunks == 1:
+            self.chunks[stage] = last
+        return count
 
     cdef void _push(self, int stage) noexcept nogil:
         cdef Choice* choice = &self.choices[stage]
@@ -312,14 +340,14 @@ cdef class PaperSearch:
         cdef int last = stages - 1
         cdef int first_kind = self.edges[self.choices[0].edge].kind
         cdef int last_kind = self.edges[self.choices[last].edge].kind
-        cdef int stage, chunk, kind, slot
+        cdef int stage, chunk, kind, slot, layers
         for stage in range(stages):
             kind = self.edges[self.choices[stage].edge].kind
             for chunk in range(self.num_chunks):
                 slot = chunk * stages + stage
-                self.durations[slot * LANES + lane] = self.chunks[stage * self.num_chunks + chunk] * self.layer_times[kind, 0]
-                slot += backwards
-                self.durations[slot * LANES + lane] = self.chunks[stage * self.num_chunks + chunk] * self.layer_times[kind, 1]
+                layers = self.chunks[stage * self.num_chunks + chunk]
+                self.durations[slot * LANES + lane] = layers * self.layer_times[kind, 0]
+                self.durations[(backwards + slot) * LANES + lane] = layers * self.layer_times[kind, 1]
             self.all_reduces[stage * LANES + lane] = self.choices[stage].all_reduce
             if stage > 0:
                 self.transfers[(stage - 1) * LANES + lane] = self.choices[stage].send_forward
@@ -345,7 +373,9 @@ cdef class PaperSearch:
 
     cdef void _simulate(self) noexcept nogil:
         # Simulates the configurations that wait and keeps the best.
-        cdef int lane, index
+        cdef int lane
+        cdef int* edges
+        cdef int* chunks
         cdef int size = self.num_stages * self.num_chunks
         if self.num_waiting == 0:
             return
@@ -355,12 +385,10 @@ cdef class PaperSearch:
             if self.times[lane] < self.best_ms:
                 self.best_ms = self.times[lane]
                 self.improved = True
-                self.best_edges.assign(
-                    self.waiting_edges.begin() + lane * self.num_stages, self.waiting_edges.begin() + (lane + 1) * self.num_stages
-                )
-                self.best_chunks.assign(
-                    self.waiting_chunks.begin() + lane * size, self.waiting_chunks.begin() + (lane + 1) * size
-                )
+                edges = self.waiting_edges.data() + lane * self.num_stages
+                chunks = self.waiting_chunks.data() + lane * size
+                self.best_edges.assign(edges, edges + self.num_stages)
+                self.best_chunks.assign(chunks, chunks + size)
         self.num_waiting = 0
 
     cdef bint _follow(self, const int[::1] path, const int[:, ::1] layers) noexcept nogil:

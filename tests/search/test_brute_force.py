@@ -1,0 +1,56 @@
+"""Everything simulated."""
+
+import math
+
+import pytest
+
+from poseidon.search.brute_force import brute_force_search
+from poseidon.search.count import count_configurations
+from poseidon.search.options import SearchOptions
+from poseidon.search.reference import exhaustive_search
+from poseidon.search.result import SolutionStatus, TerminationReason
+from poseidon.search.watch import Watch
+
+OPTIONS = SearchOptions(policy="brute-force")
+SCHEDULES = ("1f1b", "eager_1f1b", "gpipe", "interleaved_1f1b", "adaptive_1f1b")
+
+
+@pytest.mark.parametrize("seed", range(5))
+@pytest.mark.parametrize("schedule", SCHEDULES)
+def test_it_simulates_every_configuration_and_finds_the_optimum(random_problem, seed, schedule):
+    problem = random_problem(seed, schedule, most_depth=2 if schedule == "adaptive_1f1b" else 1)
+    result = brute_force_search([problem], OPTIONS, Watch())
+    best = exhaustive_search(problem)
+    assert result.counters.simulations == count_configurations(problem)
+    if best is None:
+        assert result.status is SolutionStatus.INFEASIBLE
+        return
+    assert result.status is SolutionStatus.OPTIMAL
+    assert result.lower_bound_ms == result.best.iteration_time_ms == pytest.approx(best.iteration_time_ms, rel=1e-12)
+    assert result.curve[-1][1] == result.best.iteration_time_ms
+    if schedule != "adaptive_1f1b":  # depths beyond need make ties
+        assert result.best.stages == best.stages
+
+
+def test_the_best_of_each_outer_choice_is_kept(random_problem):
+    problems = [random_problem(seed) for seed in range(4)]
+    result = brute_force_search(problems, SearchOptions(policy="brute-force", top=3), Watch())
+    expected = sorted(exhaustive_search(problem).iteration_time_ms for problem in problems)[:3]
+    assert [solution.iteration_time_ms for solution in result.solutions] == pytest.approx(expected, rel=1e-12)
+    assert result.num_problems == 4
+
+
+def test_out_of_time_it_gives_a_bound_that_holds(random_problem):
+    problem = random_problem(0)
+    watch = Watch(time_limit_s=1e-9)
+    result = brute_force_search([problem], OPTIONS, watch)
+    assert result.status is SolutionStatus.UNKNOWN
+    assert result.termination is TerminationReason.TIME_LIMIT
+    assert 0 < result.lower_bound_ms <= exhaustive_search(problem).iteration_time_ms
+    assert math.isinf(result.gap)
+
+
+def test_no_problems_are_no_plan():
+    result = brute_force_search([], OPTIONS, Watch())
+    assert result.status is SolutionStatus.INFEASIBLE
+    assert result.termination is TerminationReason.COMPLETE
