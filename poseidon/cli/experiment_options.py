@@ -31,7 +31,7 @@ SEARCH_FIELDS = (*SPACE_FIELDS, *EFFORT_FIELDS, "top")
 ASSIGNMENTS = ("node", "stage")
 TP_SCOPES = ("uniform", "per-type", "per-stage")
 TARGETS = ("megatron",)
-RECOMPUTE = ("none", "selective", "full")
+RECOMPUTE = ("none", "selective", "full", "auto")
 
 _COUNT = click.IntRange(1)
 

@@ -125,7 +125,7 @@ def _schedules(experiment: Experiment) -> Iterator[tuple[ScheduleName, int]]:
 
 def recompute_modes(experiment: Experiment) -> tuple[Recompute, ...]:
     """The recomputation modes to choose from."""
-    return (experiment.training.recompute,)
+    return experiment.training.recompute_modes
 
 
 def shape_refusal(experiment: Experiment, shape: PipelineShape) -> str | None:

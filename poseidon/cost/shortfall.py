@@ -207,7 +207,7 @@ def _changes(experiment: Experiment) -> Iterator[tuple[str, dict[str, object]]]:
     if experiment.profile == ANALYTIC:
         if training.recompute == "none":
             yield "training.recompute: selective", {"recompute": "selective"}
-        if training.recompute != "full":
+        if training.recompute in ("none", "selective"):
             yield "training.recompute: full", {"recompute": "full"}
         if not training.sequence_parallel:
             yield "training.sequence_parallel: true", {"sequence_parallel": True}

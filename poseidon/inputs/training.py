@@ -12,6 +12,7 @@ from poseidon.inputs.file_model import FileModel, Problem, is_count, shown
 
 ScheduleName = Literal["1f1b", "eager_1f1b", "interleaved_1f1b", "gpipe", "adaptive_1f1b"]
 Recompute = Literal["none", "selective", "full"]
+RecomputeChoice = Literal["none", "selective", "full", "auto"]
 Precision = Literal["bf16", "fp16"]
 
 
@@ -32,14 +33,19 @@ class Training(FileModel):
     """Chunks of layers per device of the interleaved schedule: the numbers to choose from."""
     precision: Precision = "bf16"
     """Of weights and activations; both take 2 bytes."""
-    recompute: Recompute = "none"
-    """Activations that are recomputed in the backward pass: none, those of the attention core, or all of a layer."""
+    recompute: RecomputeChoice = "none"
+    """Activations that are recomputed in the backward pass: none, the cheap ones of a layer, or all of it; auto: the search chooses, per plan."""
     distributed_optimizer: Switch = True
     """Whether the optimizer state is sharded over data parallelism."""
     sequence_parallel: Switch = True
     """Whether norms and dropouts are split along the sequence within a TP group."""
     memory_reserve_fraction: Annotated[float, Field(strict=True, ge=0, le=0.9)] = 0.08
     """Part of a device's memory that is left free (fragmentation, workspaces, communication buffers)."""
+
+    @property
+    def recompute_modes(self) -> tuple[Recompute, ...]:
+        """The recomputation modes that the search may choose from."""
+        return ("none", "selective", "full") if self.recompute == "auto" else (self.recompute,)
 
     @classmethod
     def cross_checks(cls, data: Mapping[str, Any]) -> Iterator[Problem]:

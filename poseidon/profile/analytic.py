@@ -45,7 +45,7 @@ def analytic_profile(
     `recompute` lists the modes to cover (default: the experiment's).
     """
     model, training = experiment.model, experiment.training
-    modes = (training.recompute,) if recompute is None else recompute
+    modes = training.recompute_modes if recompute is None else recompute
     layers: dict[LayerKey, Row] = {}
     embedding: dict[RowKey, Row] = {}
     head: dict[RowKey, Row] = {}

@@ -20,7 +20,7 @@ def load_profile(experiment: Experiment, *, recompute: Sequence[Recompute] | Non
     if experiment.profile == ANALYTIC:
         return analytic_profile(experiment, recompute=recompute)
     training = experiment.training
-    profile = read_profile(experiment.profile, training.recompute)
+    profile = read_profile(experiment.profile, training.recompute_modes[0])
     mistakes = [
         Mistake(experiment.profile, field, f"is {taken}, but the experiment trains with {asked}; profile again")
         for field, taken, asked in (

@@ -1,8 +1,13 @@
+from collections.abc import Sequence
+
 import numpy as np
 from numpy.typing import NDArray
 
+from poseidon.cost.problem import LayerCost
 from poseidon.search.arrays import SearchArrays
 from poseidon.simulate._longest_path import LongestPath
+
+def times_of(costs: Sequence[LayerCost]) -> NDArray[np.float64]: ...
 
 class PaperSearch:
     def __init__(

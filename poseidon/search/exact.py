@@ -114,7 +114,9 @@ class ExactSearch:
 
     def _polish(self, search: BranchAndBound) -> None:
         """Improves the incumbent by local moves."""
-        kinds, layers, warmups = search.best_plan
+        plan = search.best_plan
+        assert plan is not None
+        kinds, layers, warmups = plan
         local = LocalSearch(self._arrays, self._graph)
         time_ms, kinds, layers = local.improve(kinds, layers[:, 0].copy(), search.best_ms, MOST_ROUNDS)
         self._counters.simulations += local.num_simulations
@@ -139,7 +141,7 @@ class ExactSearch:
         tables = CompletionTables(
             self._graph, self._arrays, thresholds.low, thresholds.high, first, limits, self._options.most_table_values
         )
-        if self._arrays.is_interleaved:
+        if self._kernel is not None:
             return ChunkedSearch(self._arrays, tables, self.cutoff_ms, tolerance, self._kernel, MOST_SPLITS)
         return BranchAndBound(self._arrays, tables, self.cutoff_ms, tolerance)
 

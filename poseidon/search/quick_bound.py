@@ -35,13 +35,14 @@ def quick_bound(arrays: SearchArrays, num_limits: int = 48) -> float:
 
 def _stages(arrays: SearchArrays) -> Floats:
     """Most stages of each kind."""
-    return np.minimum(arrays.pool_units[arrays.pool_of_kind] // arrays.units_of_kind, arrays.num_stages).astype(np.float64)
+    stages = np.minimum(arrays.pool_units[arrays.pool_of_kind] // arrays.units_of_kind, arrays.num_stages)
+    return np.asarray(stages, dtype=np.float64)
 
 
 def _most(least: Floats, limit: float) -> Floats:
     """Most layers of each kind at its best place, when beta may not exceed a limit."""
     layers = np.arange(least.shape[1])
-    return np.where(least <= limit, layers, 0).max(axis=1).astype(np.float64)
+    return np.asarray(np.where(least <= limit, layers, 0).max(axis=1), dtype=np.float64)
 
 
 def _holds(arrays: SearchArrays, capacity: Floats, most: Floats) -> bool:

@@ -78,7 +78,14 @@ def test_a_partial_configuration_is_never_slower_than_what_it_leads_to(random_pr
 
 @pytest.mark.parametrize(
     ("layers", "ridge"),
-    [((1, 2, 2, 1), True), ((3, 2, 1, 1), True), ((1, 1, 2, 3), True), ((2, 2), True), ((2, 1, 2), False), ((3, 3, 2, 3), False)],
+    [
+        ((1, 2, 2, 1), True),
+        ((3, 2, 1, 1), True),
+        ((1, 1, 2, 3), True),
+        ((2, 2), True),
+        ((2, 1, 2), False),
+        ((3, 3, 2, 3), False),
+    ],
 )
 def test_a_ridge_rises_and_then_falls(layers, ridge):
     assert rises_and_falls(tuple(StageChoice(0, (count,)) for count in layers)) is ridge
@@ -97,7 +104,9 @@ def test_it_times_a_single_configuration(random_problem, schedule):
         for path, layers in samples:
             time_ms = search.time(path, layers)
             solution = space.solution(path, layers, time_ms)
-            assert time_ms == pytest.approx(configuration_time(space.problem, solution.stages, solution.depths), rel=1e-12)
+            assert time_ms == pytest.approx(
+                configuration_time(space.problem, solution.stages, solution.depths), rel=1e-12
+            )
     assert search.num_simulations == 0
     assert not search.improved
 

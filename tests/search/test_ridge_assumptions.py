@@ -99,8 +99,14 @@ def with_kind(**changes):
         (with_kind(layers=(LayerCost(10, 20, 1),)), "there are all-reduce terms"),
         (with_kind(layers=(LayerCost(10, 10),)), "B / F is not above 1"),
         (with_kind(max_layers=((3,), (4,), (3,))), "the memory limits of A fall along the pipeline"),
-        (with_kind(max_layers=((4,), (4,), (4,))), "some allocation within memory has stages whose F differ by more than 1 / 0.667"),
-        (replace(balanced_problem(), inter_node_ms=((11.0,),)), "a transfer takes longer than (r - 1) / 2 of the shortest forward"),
+        (
+            with_kind(max_layers=((4,), (4,), (4,))),
+            "some allocation within memory has stages whose F differ by more than 1 / 0.667",
+        ),
+        (
+            replace(balanced_problem(), inter_node_ms=((11.0,),)),
+            "a transfer takes longer than (r - 1) / 2 of the shortest forward",
+        ),
     ],
 )
 def test_what_fails_is_named(problem, reason):

@@ -14,7 +14,9 @@ def drawn(problems, count, seed):
 
 
 def test_samples_are_feasible_and_spread_over_the_outer_choices(random_problem):
-    problems = [random_problem(seed, schedule) for seed, schedule in ((1, "1f1b"), (4, "gpipe"), (4, "interleaved_1f1b"))]
+    problems = [
+        random_problem(seed, schedule) for seed, schedule in ((1, "1f1b"), (4, "gpipe"), (4, "interleaved_1f1b"))
+    ]
     samples = drawn(problems, 300, seed=7)
     assert sum(map(len, samples.values())) == 300
     for problem in problems:
