@@ -16,8 +16,8 @@ class PoseidonError(Exception):
 class Mistake:
     """One thing that is wrong with an input.
 
-    `file` names the document, `field` the path inside it (``nodes[0].devices``; empty for the whole document), `message` says
-    what is wrong and what is accepted, in one sentence.
+    `file` names the document, `field` the path inside it (``nodes[0].devices``; empty for the whole document),
+    `message` says what is wrong and what is accepted, in one sentence.
     """
 
     file: str

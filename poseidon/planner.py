@@ -31,6 +31,7 @@ def find_plan(experiment: Experiment, report: Callable[[Progress], None] | None 
     if not result.solutions:
         return NoPlan(result.status, _reason(experiment, profile, result), summary)
     named = {choice.name: choice for choice, _ in choices}
+    assert len(named) == len(choices), "two outer choices have the same name"
     return assured(build_plan(ProblemBuilder(experiment, profile), named, result, summary))
 
 

@@ -1,1 +1,1 @@
-"""Poseidon's search on a Ray cluster: connecting, sharing incumbents, spreading outer choices and experiments; no algorithm in here."""
+"""Poseidon's search on a Ray cluster: connecting, sharing incumbents, spreading outer choices; no algorithm in here."""

@@ -63,7 +63,9 @@ _OPTIONS = (
         metavar="V",
         help="Chunks a stage of interleaved_1f1b; repeatable.",
     ),
-    click.option("--recompute", type=click.Choice(RECOMPUTE), help="Activations that are recomputed."),
+    click.option(
+        "--recompute", type=click.Choice(RECOMPUTE), help="Activations that are recomputed; auto: the search chooses."
+    ),
     click.option(
         "--assignment",
         type=click.Choice(ASSIGNMENTS),

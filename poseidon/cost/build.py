@@ -19,7 +19,9 @@ from poseidon.profile.profile import Profile, Row, RowKey
 from poseidon.schedule.adaptive_one_f_one_b import hiding_depth
 
 MOST_DEPTH = 4
-"""Deepest link of adaptive_1f1b that is searched; every further step only costs memory where transfers are already hidden."""
+"""Deepest link of adaptive_1f1b that is searched; every further step only costs memory where transfers are already
+hidden.
+"""
 PlacementKey = tuple[tuple[int, ...], int, int]
 
 

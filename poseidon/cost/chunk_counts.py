@@ -1,8 +1,8 @@
 """How many activations of each chunk a stage of the interleaved schedule holds, without replaying its order.
 
-Megatron-LM's order runs groups of micro-batches (`microbatch_group_size`): the forwards visit chunks 0 .. V-1, the backwards V-1 .. 0
-(Narayanan et al. 2021, arXiv 2104.04473, section 2.2). After the warm-up each backward is followed by a forward, and
-the counts repeat after as many such pairs as a group has operations, where all groups are alike.
+Megatron-LM's order runs groups of micro-batches (`microbatch_group_size`): the forwards visit chunks 0 .. V-1, the
+backwards V-1 .. 0 (Narayanan et al. 2021, arXiv 2104.04473, section 2.2). After the warm-up each backward is followed
+by a forward, and the counts repeat after as many such pairs as a group has operations, where all groups are alike.
 """
 
 from __future__ import annotations

@@ -37,9 +37,7 @@ class DeviceMemory:
         return first, self.head_alone if num_stages == 1 else self.head
 
 
-def layer_limits(
-    memory: DeviceMemory, shape: PipelineShape, layer_types: Sequence[int], most_depth: int = 1
-) -> Limits:
+def layer_limits(memory: DeviceMemory, shape: PipelineShape, layer_types: Sequence[int], most_depth: int = 1) -> Limits:
     """Most layers that fit at each place; shape [places][1], or [places][num_layers] (by first layer) in a mixed stack.
 
     The places are the stages; where links may have depths up to `most_depth`, each stage with each of its warm-ups.

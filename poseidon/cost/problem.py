@@ -1,8 +1,8 @@
 """The problem that the search solves: one outer choice, with every cost worked out.
 
-A *kind* is what a stage can run on: an accelerator type with a TP degree. A problem says how many stages each kind fills, what
-a layer costs there, how many layers fit at each place of the pipeline and what a boundary between two stages costs. The search
-knows nothing else about models and clusters.
+A *kind* is what a stage can run on: an accelerator type with a TP degree. A problem says how many stages each kind
+fills, what a layer costs there, how many layers fit at each place of the pipeline and what a boundary between two
+stages costs. The search knows nothing else about models and clusters.
 """
 
 from __future__ import annotations
@@ -51,8 +51,9 @@ class Kind:
     """An accelerator type with a TP degree, as one of the choices for a stage.
 
     `layers[t]` is the cost of one layer of type t; `first` and `last` are added on the pipeline's first and last stage.
-    `max_layers[p]` is the memory limit in layers at place p (`Problem.places`: the stages, in most schedules): one number for every
-    first layer, or one for each first layer of the stage (shape: places x 1 or places x num_layers; 0 where the kind cannot serve).
+    `max_layers[p]` is the memory limit in layers at place p (`Problem.places`: the stages, in most schedules): one
+    number for every first layer, or one for each first layer of the stage (shape: places x 1 or places x num_layers; 0
+    where the kind cannot serve).
     """
 
     name: str
@@ -85,9 +86,9 @@ class Pool:
 class Problem:
     """One outer choice (DP, TP, micro-batch size, schedule), ready to solve.
 
-    `intra_node_ms[a][b]` and `inter_node_ms[a][b]` (K x K) are the time of one activation from a stage of kind a to the next
-    stage, of kind b, and of one gradient from a stage of kind a back to the previous stage, of kind b; infinite where the two
-    cannot talk. `layer_types[j]` is the type of layer j (empty: one type only).
+    `intra_node_ms[a][b]` and `inter_node_ms[a][b]` (K x K) are the time of one activation from a stage of kind a to the
+    next stage, of kind b, and of one gradient from a stage of kind a back to the previous stage, of kind b; infinite
+    where the two cannot talk. `layer_types[j]` is the type of layer j (empty: one type only).
     """
 
     name: str

@@ -34,7 +34,9 @@ class Training(FileModel):
     precision: Precision = "bf16"
     """Of weights and activations; both take 2 bytes."""
     recompute: RecomputeChoice = "none"
-    """Activations that are recomputed in the backward pass: none, the cheap ones of a layer, or all of it; auto: the search chooses, per plan."""
+    """Activations that are recomputed in the backward pass: none, the cheap ones of a layer, or all of it; auto: the
+    search chooses, per plan.
+    """
     distributed_optimizer: Switch = True
     """Whether the optimizer state is sharded over data parallelism."""
     sequence_parallel: Switch = True

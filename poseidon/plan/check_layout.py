@@ -107,6 +107,8 @@ def _setting_mistakes(experiment: Experiment, pipeline: Pipeline) -> Iterator[st
     for tp in sorted({stage.tp for stage in pipeline.stages}):
         if reason := tp_refusal(experiment.model, tp):
             yield reason
+    if training.recompute not in ("auto", pipeline.recompute):
+        yield f"recompute is {pipeline.recompute}, the experiment asks for {training.recompute}"
     yield from _schedule_mistakes(experiment, pipeline)
     yield from _degree_mistakes(experiment, pipeline)
     if experiment.search.assignment == "node":

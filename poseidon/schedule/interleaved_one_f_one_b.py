@@ -22,8 +22,8 @@ class InterleavedOneFOneB(Schedule):
             return f"{self.name} takes no depths: they belong to adaptive_1f1b"
         if shape.num_micro_batches < shape.num_stages:
             return (
-                f"{self.name} runs micro-batches in groups of at least one per stage: num_micro_batches must be at least "
-                f"{shape.num_stages}, not {shape.num_micro_batches}"
+                f"{self.name} runs micro-batches in groups of at least one per stage: "
+                f"num_micro_batches must be at least {shape.num_stages}, not {shape.num_micro_batches}"
             )
         return None
 

@@ -9,5 +9,5 @@ class LocalSearch:
     @property
     def num_simulations(self) -> int: ...
     def improve(
-        self, kinds: NDArray[np.int32], layers: NDArray[np.int32], time_ms: float, most_rounds: int
+        self, kinds: NDArray[np.int32], layers: NDArray[np.int32], time_ms: float, most_simulations: int
     ) -> tuple[float, NDArray[np.int32], NDArray[np.int32]]: ...

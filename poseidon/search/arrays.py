@@ -19,14 +19,15 @@ Ints = NDArray[np.int32]
 class SearchArrays:
     """One problem, laid out for the kernels.
 
-    Sizes: K kinds, N stages, L layers, P places, R rows (groups of first layers that see the same layer types after them),
-    n = layers of a stage, 0 <= n <= `most_layers`. All times in milliseconds. A place is a stage with its warm-up: the stages themselves
-    (P = N), but where the depth of every link is a choice each stage has a place for each warm-up that it may get.
+    Sizes: K kinds, N stages, L layers, P places, R rows (groups of first layers that see the same layer types after
+    them), n = layers of a stage, 0 <= n <= `most_layers`. All times in milliseconds. A place is a stage with its
+    warm-up: the stages themselves (P = N), but where the depth of every link is a choice each stage has a place for
+    each warm-up that it may get.
 
     A stage of kind k at place p that starts at layer a and holds n layers takes `forward[k, p, row_of_layer[a], n]` and
-    `backward[...]` per micro-batch and `all_reduce[...]` per iteration, embedding and head included. Its `cost` is what it adds
-    to every round trip (F + B, and the first stage's all-reduce), its `beta` the work that it has left when the first
-    micro-batch comes back: (M - w_i) F + (M - 1) B (docs/algorithm.md, family 1).
+    `backward[...]` per micro-batch and `all_reduce[...]` per iteration, embedding and head included. Its `cost` is what
+    it adds to every round trip (F + B, and the first stage's all-reduce), its `beta` the work that it has left when the
+    first micro-batch comes back: (M - w_i) F + (M - 1) B (docs/algorithm.md, family 1).
     """
 
     problem: Problem
@@ -44,7 +45,9 @@ class SearchArrays:
     cost: Floats
     beta: Floats
     gamma: Floats
-    """Work between the first backward and the last forward, (M - w_i)(F + B); what follows the stage is added to it (docs/algorithm.md, family 2)."""
+    """Work between the first backward and the last forward, (M - w_i)(F + B); what follows the stage is added to it
+    (docs/algorithm.md, family 2).
+    """
     alone: Floats
     """All work of the stage: a bound by itself."""
     max_layers: Ints
@@ -129,7 +132,9 @@ def search_arrays(problem: Problem) -> SearchArrays:
 
 
 def _warmups(problem: Problem) -> tuple[Ints, Ints]:
-    """Warm-up forwards of each place, and the first place of each stage; ValueError where the schedule refuses the shape."""
+    """Warm-up forwards of each place, and the first place of each stage; ValueError where the schedule refuses the
+    shape.
+    """
     schedule = get_schedule(problem.schedule)
     stages, depth = range(problem.num_stages), problem.most_depth
     adaptive = problem.schedule == "adaptive_1f1b"
@@ -217,7 +222,7 @@ def _beta(problem: Problem, forward: Floats, backward: Floats, warmup: Ints) -> 
 
 
 def _gamma(problem: Problem, forward: Floats, backward: Floats, warmup: Ints) -> Floats:
-    """Work between a stage's first backward and its last forward; minus infinity where no forward follows a backward."""
+    """Work between a stage's first backward and last forward; minus infinity where no forward follows a backward."""
     left = problem.num_micro_batches - warmup[None, :, None, None].astype(np.float64)
     if problem.num_chunks > 1:
         return np.full_like(forward, -np.inf)
@@ -228,9 +233,9 @@ def _gamma(problem: Problem, forward: Floats, backward: Floats, warmup: Ints) ->
 def _chunked_beta(problem: Problem, most: int) -> Floats:
     """Family 1 for interleaved schedules: K x N x 1 x (most + 1).
 
-    The path goes down with the first micro-batch, runs the stage's own operations from its first backward to its last forward
-    of the last chunk, and comes back up with the last micro-batch. What it costs depends on the split of the stage's layers over its chunks: the split
-    with the least cost counts.
+    The path goes down with the first micro-batch, runs the stage's own operations from its first backward to its last
+    forward of the last chunk, and comes back up with the last micro-batch. What it costs depends on the split of the
+    stage's layers over its chunks: the split with the least cost counts.
     """
     beta = np.zeros((len(problem.kinds), problem.num_stages, 1, most + 1))
     counts = [_operations_between(problem, stage) for stage in range(problem.num_stages)]

@@ -16,8 +16,8 @@ Row = list[int]
 def count_configurations(problem: Problem) -> int:
     """Distinct orders x allocations within memory of one outer choice, as an exact integer.
 
-    With several chunks each way to split a stage's layers over them counts. Raises ValueError where the schedule refuses the shape and MemoryError where
-    there are too many states.
+    With several chunks each way to split a stage's layers over them counts. Raises ValueError where the schedule
+    refuses the shape and MemoryError where there are too many states.
     """
     arrays = search_arrays(problem)
     graph = StageGraph(arrays)
@@ -73,7 +73,7 @@ class _Counter:
         return bool(self._blocked[1 if within else 0][last, kind])
 
     def _ways(self, kind: int, place: int, after: Row | None) -> Row:
-        """For each count of placed layers: the ways to give a next stage of a kind some layers and complete the rest."""
+        """For each count of placed layers: ways to give a next stage of a kind some layers and complete the rest."""
         if not after:
             return []
         arrays = self._arrays

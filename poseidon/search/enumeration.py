@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
+from functools import cached_property
 
 import numpy as np
 from numpy.typing import NDArray
@@ -21,6 +22,7 @@ from poseidon.search.warmup import random_configurations
 from poseidon.search.watch import Progress, Watch
 
 Counts = NDArray[np.int64]
+"""Rows (group, last kind, layers placed, how often a branch was cut there)."""
 
 SLICE = 10_000_000
 """Operations of simulations (a few milliseconds) between two looks at the clock."""
@@ -57,7 +59,7 @@ class Enumeration:
         """Simulated configurations for which Eq. 2, taken over all their stages, exceeded the best time already."""
         self._options = options
         self._stage_pruning, self._layer_pruning, self._share_best = stage_pruning, layer_pruning, share_best
-        self._cuts: list[tuple[Space, Counts, Counts]] = []
+        self._cuts: list[tuple[Space, tuple[Counts, Counts]]] = []
 
     def warm_up(self, count: int) -> None:
         """Times random configurations; the best becomes the time to beat."""
@@ -103,7 +105,14 @@ class Enumeration:
 
     def _progress(self, index: int, search: PaperSearch) -> Progress:
         nodes = self.counters.search_nodes + search.num_search_nodes
-        return Progress(self.watch.seconds, self.incumbents.best_ms, 0.0, nodes, index, len(self.spaces))
+        best_ms = self.incumbents.best_ms
+        bound_ms = min(best_ms, self._floor_ms)
+        return Progress(self.watch.seconds, best_ms, bound_ms, nodes, index, len(self.spaces))
+
+    @cached_property
+    def _floor_ms(self) -> float:
+        """A time that no configuration of any problem can beat, in closed form."""
+        return min((self.open_bound_ms(index) for index in range(len(self.spaces))), default=math.inf)
 
     def _count(self, space: Space, search: PaperSearch) -> None:
         self.counters.search_nodes += search.num_search_nodes
@@ -111,8 +120,9 @@ class Enumeration:
         self.num_above += search.num_above
         self.counters.prune("stage branches", search.num_pruned_by_stage)
         self.counters.prune("layer branches", search.num_pruned_by_layer)
-        if space.counts_cuts and (search.num_pruned_by_stage or search.num_pruned_by_layer):
-            self._cuts.append((space, *search.cuts))
+        if space.counts_cuts:
+            by_stage, by_layer = (np.column_stack((*np.nonzero(cuts), cuts[cuts > 0])) for cuts in search.cuts)
+            self._cuts.append((space, (by_stage, by_layer)))
 
     @property
     def is_complete(self) -> bool:
@@ -125,10 +135,13 @@ class Enumeration:
 
     def count_cut_configurations(self) -> None:
         """Adds the configurations that each rule cut to the counters, as exact integers; once, at the end."""
-        for space, by_stage, by_layer in self._cuts:
-            completions = Completions(space)
-            self.counters.prune("stage", _configurations_behind(completions, by_stage))
-            self.counters.prune("layer", _configurations_behind(completions, by_layer))
+        for space, cuts_by_rule in self._cuts:
+            if not any(map(len, cuts_by_rule)):
+                continue
+            after = Completions(space).after
+            for rule, cuts in zip(("stage", "layer"), cuts_by_rule, strict=True):
+                behind = (times * after(group, kind, placed) for group, kind, placed, times in cuts.tolist())
+                self.counters.prune(rule, sum(behind))
 
     @property
     def uncounted(self) -> bool:
@@ -159,9 +172,3 @@ class Enumeration:
         if self.watch.stopped is not None:
             return self.watch.stopped
         return TerminationReason.COMPLETE if self.is_complete else TerminationReason.NODE_LIMIT
-
-
-def _configurations_behind(completions: Completions, cuts: Counts) -> int:
-    """Configurations behind branches that were cut so often (groups x K x (L + 1))."""
-    behind = (int(cuts[state]) * completions.after(*map(int, state)) for state in zip(*np.nonzero(cuts), strict=True))
-    return sum(behind)

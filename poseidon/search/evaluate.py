@@ -78,8 +78,8 @@ def _chunk_cost(problem: Problem, stages: Sequence[StageChoice], index: int, chu
 def boundaries_within_nodes(problem: Problem, kinds: Sequence[int]) -> list[bool]:
     """For each boundary between consecutive stages: whether both lie on one node.
 
-    Stages take the devices of their pool in pipeline order; under node assignment a node that was begun is left for good when the pipeline goes on
-    elsewhere.
+    Stages take the devices of their pool in pipeline order; under node assignment a node that was begun is left for
+    good when the pipeline goes on elsewhere.
     """
     declared = {pool.name: pool for pool in problem.pools}
     used: dict[str, int] = {}

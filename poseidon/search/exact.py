@@ -15,10 +15,11 @@ from poseidon.search._local_search import LocalSearch
 from poseidon.search._sampling import Sampler
 from poseidon.search._stage_graph import StageGraph
 from poseidon.search._tables import CompletionTables, most_layers_after
-from poseidon.search.arrays import Floats, Ints, SearchArrays, search_arrays
+from poseidon.search.arrays import Ints, SearchArrays, search_arrays
 from poseidon.search.evaluate import order_graph
 from poseidon.search.options import INTERLEAVED_NODES, SearchOptions
 from poseidon.search.quick_bound import quick_bound
+from poseidon.search.relaxation import CountRelaxation
 from poseidon.search.result import Counters, Solution, StageChoice
 from poseidon.search.thresholds import achievable, least_bottleneck, limits_under, spread
 from poseidon.search.tolerance import prune_fraction
@@ -26,8 +27,12 @@ from poseidon.search.tolerance import prune_fraction
 SLICE = 200
 """Search nodes between two looks at the clock."""
 MOST_REFINEMENTS = 4
-MOST_ROUNDS = 50
-"""Rounds of local moves on a first incumbent."""
+POLISH_OPERATIONS = 100_000_000
+"""Operations of simulated pipelines that local moves on a first incumbent may cost (about a nanosecond each)."""
+BEAM_WIDTH = 64
+"""Prefixes that a beam search keeps, where relaxed tables have no minimisers of their own."""
+RELAXED_POLISH_OPERATIONS = 3_000_000_000
+"""The same where relaxed tables give first incumbents that are farther from the optimum."""
 MOST_SPLITS = 256
 """Splits of a stage's layers over its chunks that are tried in full for one allocation."""
 
@@ -49,7 +54,9 @@ def bound(problem: Problem) -> Bounded:
 class ExactSearch:
     """The search of one outer choice; `advance` until `done`, look at `bound_ms` and `solution` at any time."""
 
-    def __init__(self, bounded: Bounded, options: SearchOptions, cutoff_ms: float, counters: Counters, samples: int) -> None:
+    def __init__(
+        self, bounded: Bounded, options: SearchOptions, cutoff_ms: float, counters: Counters, samples: int
+    ) -> None:
         """`cutoff_ms` is the time to beat; `samples` random configurations are timed first."""
         self._arrays = bounded.arrays
         self._options = options
@@ -60,14 +67,29 @@ class ExactSearch:
         self.cutoff_ms = cutoff_ms
         self.solution: Solution | None = None
         self.done = False
+        self.given_up = False
+        """The cluster has more device states than this search can hold: the closed-form bound is all that is known."""
+        self._kernel = order_graph(self._arrays.problem).kernel if self._arrays.is_interleaved else None
         self._graph = StageGraph(self._arrays)
+        self._relaxation: CountRelaxation | None = None
+        if not self._graph.complete:
+            self._relax()
+            return
         most_after = most_layers_after(self._graph, self._arrays.max_layers.max(axis=2), self._arrays.least_layers)
         if most_after[0] < self._arrays.num_layers:
             self.bound_ms, self.done = math.inf, True
             return
-        self._kernel = order_graph(self._arrays.problem).kernel if self._arrays.is_interleaved else None
         if samples and not self._arrays.is_interleaved:
             self._sample(most_after, samples)
+        self._open()
+
+    def _relax(self) -> None:
+        """Too many device states: searches with the counts of the kinds relaxed, where that is possible."""
+        if not CountRelaxation.accepts(self._arrays):
+            self.given_up = self.done = True
+            return
+        self._relaxation = CountRelaxation(self._arrays)
+        self._graph = self._relaxation.graph
         self._open()
 
     def _sample(self, most_after: Ints, samples: int) -> None:
@@ -80,11 +102,15 @@ class ExactSearch:
         if time_ms < self.cutoff_ms:
             self.cutoff_ms = time_ms
             depths = _depths(warmups) if self._arrays.problem.schedule == "adaptive_1f1b" else ()
-            stages = tuple(StageChoice(int(kind), tuple(map(int, chunks))) for kind, chunks in zip(kinds, layers, strict=True))
+            stages = tuple(
+                StageChoice(int(kind), tuple(map(int, chunks))) for kind, chunks in zip(kinds, layers, strict=True)
+            )
             self.solution = Solution(self._arrays.problem, stages, time_ms, depths)
 
     def _open(self) -> None:
-        """Builds tables over ever narrower ranges of the bottleneck, trying their minimisers, until a search is worth it."""
+        """Builds tables over ever narrower ranges of the bottleneck, trying their minimisers, until a search is worth
+        it.
+        """
         arrays = self._arrays
         tolerance = prune_fraction(self._options.gap)
         ceiling = self._ceiling()
@@ -96,11 +122,13 @@ class ExactSearch:
                 return
             search = self._tables(low, ceiling, tolerance)
             search.try_minimisers()
+            if self._relaxation is not None:
+                search.beam(BEAM_WIDTH)
             self._take(search)
             if search.improved and not arrays.is_interleaved and arrays.most_depth == 1:
                 self._polish(search)
             self._search = search
-            roots = search.tables.root_bounds
+            roots = search.root_bounds
             is_open = roots < self.cutoff_ms * (1 - tolerance)
             self._floor_ms = min(self._floor_ms, float(roots[~is_open].min(initial=math.inf)))
             open_ = np.flatnonzero(is_open)
@@ -118,7 +146,9 @@ class ExactSearch:
         assert plan is not None
         kinds, layers, warmups = plan
         local = LocalSearch(self._arrays, self._graph)
-        time_ms, kinds, layers = local.improve(kinds, layers[:, 0].copy(), search.best_ms, MOST_ROUNDS)
+        budget = POLISH_OPERATIONS if self._relaxation is None else RELAXED_POLISH_OPERATIONS
+        most = budget // (2 * self._arrays.num_stages * self._arrays.num_micro_batches)
+        time_ms, kinds, layers = local.improve(kinds, layers[:, 0].copy(), search.best_ms, most)
         self._counters.simulations += local.num_simulations
         self._offer(time_ms, kinds, layers[:, None], warmups)
         search.set_incumbent(self.cutoff_ms)
@@ -129,6 +159,8 @@ class ExactSearch:
 
     def _least_bottleneck(self, ceiling_ms: float) -> float:
         """The least bottleneck that any plan can have; infinite where none stays below the ceiling."""
+        if self._relaxation is not None:
+            return self._relaxation.least_bottleneck(ceiling_ms)
         values = achievable(self._arrays, 0.0, ceiling_ms)
         index = least_bottleneck(self._arrays, self._graph, values, self.cutoff_ms)
         return float(values[index]) if index < len(values) else math.inf
@@ -136,6 +168,9 @@ class ExactSearch:
     def _tables(self, least_ms: float, ceiling_ms: float, tolerance: float) -> BranchAndBound:
         values = achievable(self._arrays, least_ms, ceiling_ms)
         thresholds = spread(least_ms, values, ceiling_ms, self._options.num_thresholds)
+        if self._relaxation is not None:
+            tables = self._relaxation.tables(thresholds, self.cutoff_ms, self._options.most_table_values)
+            return BranchAndBound(self._arrays, tables, self.cutoff_ms, tolerance, self._relaxation.charges)
         first = thresholds.first_allowed(self._arrays, self.cutoff_ms)
         limits = limits_under(self._arrays, float(thresholds.high[-1]), self.cutoff_ms)
         tables = CompletionTables(
@@ -154,7 +189,8 @@ class ExactSearch:
     def advance(self) -> None:
         """Searches for another slice of search nodes."""
         search = self._search
-        assert search is not None and not self.done
+        assert search is not None
+        assert not self.done
         complete = search.run(SLICE)
         self._take(search)
         self.bound_ms = max(self.bound_ms, min(search.bound_ms, self._floor_ms, self.cutoff_ms))

@@ -10,7 +10,8 @@ from poseidon.search.result import Solution
 class Incumbents:
     """Keeps the `count` fastest solutions of different problems, ties broken by the declared order of solutions.
 
-    `cutoff_ms` is the time that a problem's plan must beat to be of interest: the slowest kept one, infinite while there are fewer.
+    `cutoff_ms` is the time that a problem's plan must beat to be of interest: the slowest kept one, infinite while
+    there are fewer.
     """
 
     def __init__(self, count: int) -> None:

@@ -5,7 +5,9 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 INTERLEAVED_NODES = 10_000
-"""Search nodes after which an outer choice with several chunks is left at the gap it has, unless another limit is given."""
+"""Search nodes after which an outer choice with several chunks is left at the gap it has, unless another limit is
+given.
+"""
 POLICIES = ("exact", "paper", "brute-force")
 
 

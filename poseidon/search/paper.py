@@ -77,7 +77,7 @@ def _bound_ms(enumeration: Enumeration, unproven: dict[int, tuple[str, ...]], op
     exact = solve([enumeration.spaces[index].problem for index in unproven], SearchOptions(time_limit_s=left_s))
     if exact.termination is TerminationReason.INTERRUPTED:
         watch.interrupt()
-    watch.must_stop()
+    watch.must_stop()  # notes that the time is up, if it is
     return exact.lower_bound_ms
 
 

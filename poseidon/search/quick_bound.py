@@ -1,7 +1,9 @@
-"""A bound on a whole outer choice in closed form: it orders the outer choices and drops the hopeless ones before any table is built.
+"""A bound on a whole outer choice in closed form: it orders the outer choices and drops the hopeless ones before any
+table is built.
 
-For a limit on the bottleneck, the layers go to the kinds with the least time per layer first, each up to its most layers at its best place (a fractional
-relaxation of the completion tables that ignores places and orders). docs/algorithm.md, "Outer choices".
+For a limit on the bottleneck, the layers go to the kinds with the least time per layer first, each up to its most
+layers at its best place (a fractional relaxation of the completion tables that ignores places and orders).
+docs/algorithm.md, "Outer choices".
 """
 
 from __future__ import annotations
@@ -22,6 +24,8 @@ def quick_bound(arrays: SearchArrays, num_limits: int = 48) -> float:
     beta = arrays.beta.min(axis=2)
     least = np.where(fits, beta, np.inf).min(axis=1)
     values = np.unique(least[np.isfinite(least)])
+    if len(values) == 0:
+        return np.inf
     low = _least_limit(arrays, capacity, least, values)
     values = values[low:]
     picks = np.unique(np.linspace(0, len(values) - 1, min(num_limits, len(values))).astype(int))

@@ -48,7 +48,7 @@ def all_depths(problem: Problem) -> Iterator[Depths]:
 
 
 def all_configurations(problem: Problem, depths: Depths = ()) -> Iterator[Configuration]:
-    """Every feasible configuration: each order of kinds with each allocation within memory and each split over chunks."""
+    """Every feasible configuration: each order of kinds, each allocation within memory, each split over chunks."""
     place_of_stage = [
         problem.places.index(Place(stage, 1 + sum(depths[stage:]) if depths else problem.num_stages - stage))
         for stage in range(problem.num_stages)
@@ -67,7 +67,9 @@ def all_orders(problem: Problem) -> Iterator[tuple[int, ...]]:
 
 def _orders(problem: Problem, kinds: tuple[int, ...], used: dict[str, int]) -> Iterator[tuple[int, ...]]:
     if len(kinds) == problem.num_stages:
-        if _wraps(problem, kinds) and (problem.allow_idle or all(used.get(name, 0) == size for name, size, _ in _pools(problem))):
+        if _wraps(problem, kinds) and (
+            problem.allow_idle or all(used.get(name, 0) == size for name, size, _ in _pools(problem))
+        ):
             yield kinds
         return
     for number, kind in enumerate(problem.kinds):
@@ -84,7 +86,7 @@ def _wraps(problem: Problem, kinds: tuple[int, ...]) -> bool:
 
 
 def _pools(problem: Problem) -> list[tuple[str, int, int]]:
-    """(name, size, size of a node) of every pool; a kind without a declared pool has one to itself, counted in stages."""
+    """(name, size, size of a node) of every pool; a kind without a declared pool has its own, counted in stages."""
     own = [(f"kind {i}", k.stages, k.stages_per_node) for i, k in enumerate(problem.kinds) if not k.pool]
     members = {kind.pool for kind in problem.kinds}
     return [*own, *((p.name, p.devices, p.devices_per_node) for p in problem.pools if p.name in members)]

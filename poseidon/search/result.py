@@ -56,7 +56,7 @@ class Solution:
 
     @property
     def order_key(self) -> tuple[float, str, tuple[tuple[int, tuple[int, ...]], ...], tuple[int, ...]]:
-        """The declared total order of solutions: time, problem name, kinds and layers from the first stage on, depths."""
+        """The declared total order: time, problem name, kinds and layers from the first stage on, depths."""
         stages = tuple((stage.kind, stage.layers) for stage in self.stages)
         return (self.iteration_time_ms, self.problem.name, stages, self.depths)
 
@@ -82,8 +82,8 @@ class Counters:
 class SearchResult:
     """The answer of a search over one or several problems.
 
-    `solutions` are the best plans, fastest first, at most one for each problem; `lower_bound_ms` holds for every configuration of
-    every problem.
+    `solutions` are the best plans, fastest first, at most one for each problem; `lower_bound_ms` holds for every
+    configuration of every problem.
     """
 
     status: SolutionStatus

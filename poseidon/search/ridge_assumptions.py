@@ -2,7 +2,7 @@
 
 The proof is for Eager 1F1B without all-reduce or head terms. It assumes (1) B = r F with one r > 1 on all stages, (2)
 that every transfer takes at most (r - 1) / 2 F of any stage, (3) M >= 2 N, (4) that the least F is at least alpha times
-the largest, with alpha = max(2 / 3, r / (1 + r)), and that the memory limits of one type do not fall along the pipeline.
+the largest, with alpha = max(2 / 3, r / (1 + r)), and that one type's memory limits do not fall along the pipeline.
 """
 
 from __future__ import annotations

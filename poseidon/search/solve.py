@@ -24,8 +24,9 @@ def solve(
 ) -> SearchResult:
     """Finds the fastest configuration over all problems, with a proven bound.
 
-    `problems` are outer choices of one experiment (names must differ); `report` is called with the progress a few times a second.
-    Ctrl-C ends the search with the best plan so far. Raises ValueError for a problem whose schedule refuses its shape.
+    `problems` are outer choices of one experiment (names must differ); `report` is called with the progress a few times
+    a second. Ctrl-C ends the search with the best plan so far. Raises ValueError for a problem whose schedule refuses
+    its shape.
     """
     options = options or SearchOptions()
     watch = Watch(options.time_limit_s, report)
@@ -38,7 +39,9 @@ def solve(
 
 
 class _OuterSearch:
-    """Takes the outer choices in two passes: every promising one is opened (tables, first plans), then those still open are searched."""
+    """Takes the outer choices in two passes: every promising one is opened (tables, first plans), then those still open
+    are searched.
+    """
 
     def __init__(self, choices: Sequence[Bounded], options: SearchOptions, watch: Watch) -> None:
         self.watch = watch
@@ -149,5 +152,7 @@ class _OuterSearch:
 
     def _warnings(self) -> tuple[str, ...]:
         if self._counters.bound_alarms:
-            return (f"{self._counters.bound_alarms} search nodes had a worse bound than their parent: please report this",)
+            return (
+                f"{self._counters.bound_alarms} search nodes had a worse bound than their parent: please report this",
+            )
         return ()

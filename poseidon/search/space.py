@@ -27,9 +27,10 @@ MOST_COUNTERS = 4_000_000
 class Space:
     """A problem with its stage graph.
 
-    A configuration is a path of edges through the graph and the layers of each stage's chunks. `edges` has a row (group,
-    kind, place, target, begins inside a node that its pool has begun) for each way to go on from a group, `finals` says
-    whether a group is a whole pipeline, `most_after` how many layers fit after it at most (-1: no whole pipeline can).
+    A configuration is a path of edges through the graph and the layers of each stage's chunks. `edges` has a row
+    (group, kind, place, target, begins inside a node that its pool has begun) for each way to go on from a group,
+    `finals` says whether a group is a whole pipeline, `most_after` how many layers fit after it at most (-1: no whole
+    pipeline can follow).
     """
 
     arrays: SearchArrays

@@ -58,9 +58,9 @@ def least_bottleneck(arrays: SearchArrays, graph: StageGraph, values: Floats, cu
 def spread(least_ms: float, values: Floats, ceiling_ms: float, count: int) -> Thresholds:
     """At most `count` thresholds that cover bottlenecks from `least_ms` to `ceiling_ms`.
 
-    `values` are the achievable values of beta in between, ascending. An interval begins at one of them and ends right below the next chosen
-    one, so a bottleneck that is some stage's beta loses nothing; where they are sparse, points between them are added for
-    bottlenecks of the other family.
+    `values` are the achievable values of beta in between, ascending. An interval begins at one of them and ends right
+    below the next chosen one, so a bottleneck that is some stage's beta loses nothing; where they are sparse, points
+    between them are added for bottlenecks of the other family.
     """
     values = np.union1d([least_ms], values)
     if len(values) > count:

@@ -1,8 +1,8 @@
 """All comparisons of times and bounds that need a tolerance, in one place.
 
-Times are sums of up to some ten thousand doubles, so equal times may differ in their last digits. A plan counts as optimal when
-its bound is within `OPTIMAL` of its time (the contract's 1e-9); the search prunes at the tighter `PRUNE`, so that what it proves
-is well inside.
+Times are sums of up to some ten thousand doubles, so equal times may differ in their last digits. A plan counts as
+optimal when its bound is within `OPTIMAL` of its time (the contract's 1e-9); the search prunes at the tighter `PRUNE`,
+so that what it proves is well inside.
 """
 
 from __future__ import annotations
@@ -24,5 +24,7 @@ def is_optimal(time_ms: float, lower_bound_ms: float) -> bool:
 
 
 def prune_fraction(gap: float) -> float:
-    """Fraction of the incumbent below which a bound must lie for its branch to be searched, when a plan within `gap` will do."""
+    """Fraction of the incumbent below which a bound must lie for its branch to be searched, when a plan within `gap`
+    will do.
+    """
     return max(gap, PRUNE)

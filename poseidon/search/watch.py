@@ -26,7 +26,10 @@ class Watch:
     """Tells a search when its time is up and passes its progress on, at most a few times a second."""
 
     def __init__(
-        self, time_limit_s: float | None = None, report: Callable[[Progress], None] | None = None, interval_s: float = 0.1
+        self,
+        time_limit_s: float | None = None,
+        report: Callable[[Progress], None] | None = None,
+        interval_s: float = 0.1,
     ) -> None:
         """`report` is called with a `Progress` every `interval_s` seconds at the most."""
         self._started = time.perf_counter()

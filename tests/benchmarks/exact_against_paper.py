@@ -1,4 +1,4 @@
-"""The exact policy beside the paper's on the paper's settings: times, simulator calls and what the paper's pruning loses.
+"""The exact policy beside the paper's on the paper's settings: times, simulator calls, what the pruning loses.
 
 Run it from the checkout: ``python tests/benchmarks/exact_against_paper.py [--settings 1 2 3] [--assignments node stage]
 [--time-limit S] [--markdown FILE]``. Every search runs in a process of its own, on one core. The paper's seconds are

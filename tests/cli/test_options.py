@@ -20,7 +20,7 @@ from poseidon.cli.experiment_options import (
 )
 from poseidon.cli.search import search
 from poseidon.inputs.search import Assignment, Policy, SearchSettings, Target, TpScope
-from poseidon.inputs.training import Recompute, ScheduleName, Training
+from poseidon.inputs.training import RecomputeChoice, ScheduleName, Training
 from poseidon.schedule import SCHEDULES
 from poseidon.search.options import POLICIES, SearchOptions
 
@@ -29,7 +29,7 @@ def test_choices_are_those_of_the_settings() -> None:
     assert get_args(Assignment) == ASSIGNMENTS
     assert get_args(TpScope) == TP_SCOPES
     assert get_args(Target) == TARGETS
-    assert get_args(Recompute) == RECOMPUTE
+    assert get_args(RecomputeChoice) == RECOMPUTE
     assert get_args(Policy) == POLICIES
     assert set(get_args(ScheduleName)) == set(SCHEDULES)
 

@@ -29,6 +29,7 @@ def verdicts(plan: Plan) -> dict[str, Verdict]:
         {"search": {"top": 3}},
         {"training": {"schedules": ["gpipe"], "recompute": "full"}},
         {"training": {"schedules": ["eager_1f1b"]}},
+        {"training": {"schedules": ["adaptive_1f1b"], "recompute": "auto"}},
         {"training": {"schedules": ["1f1b", "interleaved_1f1b"], "num_chunks": [2]}},
     ],
     ids=str,
@@ -74,6 +75,10 @@ def _unknown_schedule(plan: Plan, change_stage: Callable[..., Plan]) -> Plan:
     return replace(plan, pipeline=replace(plan.pipeline, schedule="1f2b"))
 
 
+def _other_recompute(plan: Plan, change_stage: Callable[..., Plan]) -> Plan:
+    return replace(plan, pipeline=replace(plan.pipeline, recompute="full"))
+
+
 def _faster_forward(plan: Plan, change_stage: Callable[..., Plan]) -> Plan:
     return change_stage(plan, 0, forward_ms=(plan.pipeline.stages[0].forward_ms[0] * 0.9,))
 
@@ -116,7 +121,7 @@ def _bound_above_the_time(plan: Plan, change_stage: Callable[..., Plan]) -> Plan
 TAMPERED: Mapping[str, tuple[Tamper, ...]] = {
     "devices": (_device_twice, _unknown_node, _other_type, _swapped_ranks),
     "layers": (_fewer_layers, _empty_stage),
-    "settings": (_more_micro_batches, _unknown_schedule),
+    "settings": (_more_micro_batches, _unknown_schedule, _other_recompute),
     "stage times": (_faster_forward, _free_transfer),
     "memory": (_less_memory, _larger_limit),
     "iteration time": (_shorter_iteration, _faster_forward),

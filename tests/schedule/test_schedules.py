@@ -84,11 +84,13 @@ def test_interleaved_1f1b_refuses_fewer_micro_batches_than_stages():
     assert reason.endswith("num_micro_batches must be at least 4, not 3")
 
 
-@pytest.mark.parametrize(("stages", "micro_batches", "group"), [(4, 8, 4), (4, 10, 5), (4, 6, 6), (6, 64, 8), (2, 5, 3)])
+@pytest.mark.parametrize(
+    ("stages", "micro_batches", "group"), [(4, 8, 4), (4, 10, 5), (4, 6, 6), (6, 64, 8), (2, 5, 3)]
+)
 def test_interleaved_1f1b_takes_the_smallest_group_that_leaves_no_short_one(stages, micro_batches, group):
     """(4, 10) and (4, 6) as PyTorch's flexible groups; (2, 5): groups of 3 and 2."""
     assert microbatch_group_size(stages, micro_batches) == group
-    first_chunk = [action for action in get_schedule("interleaved_1f1b").order(stages, micro_batches, 2).stages[0][:group]]
+    first_chunk = get_schedule("interleaved_1f1b").order(stages, micro_batches, 2).stages[0][:group]
     assert [(action.microbatch, action.chunk) for action in first_chunk] == [(m, 0) for m in range(group)]
 
 

@@ -135,7 +135,9 @@ def _limits(
 ) -> tuple[tuple[int, ...], ...]:
     """Memory limits of each place; what a stage keeps depends on its warm-up alone."""
     by_first_layer = num_types > 1 and draw(st.booleans())
-    limit = st.integers(0, num_layers) if draw(st.booleans()) else st.integers(num_chunks, num_layers)
+    average = -(-num_layers // (held[-1][0] + 1))
+    least = draw(st.sampled_from((average, average, num_layers, num_chunks, 0)))
+    limit = st.integers(least, num_layers)
     row = st.tuples(*[limit] * (num_layers if by_first_layer else 1))
     rows = {place: draw(row) for place in dict.fromkeys(held)}
     return tuple(rows[place] for place in held)

@@ -1,12 +1,15 @@
 """Everything simulated."""
 
 import math
+from dataclasses import replace
 
 import pytest
 
+from poseidon.cost.problem import Pool
 from poseidon.search.brute_force import brute_force_search
 from poseidon.search.count import count_configurations
 from poseidon.search.options import SearchOptions
+from poseidon.search.paper import paper_search
 from poseidon.search.reference import exhaustive_search
 from poseidon.search.result import SolutionStatus, TerminationReason
 from poseidon.search.watch import Watch
@@ -54,3 +57,25 @@ def test_no_problems_are_no_plan():
     result = brute_force_search([], OPTIONS, Watch())
     assert result.status is SolutionStatus.INFEASIBLE
     assert result.termination is TerminationReason.COMPLETE
+
+
+@pytest.mark.parametrize("seed", range(4))
+@pytest.mark.parametrize("allow_idle", [True, False])
+def test_kinds_may_share_devices_and_devices_may_stay_idle(random_problem, seed, allow_idle):
+    base = random_problem(seed, num_stages=3)
+    wide = replace(base.kinds[0], pool="A", devices=2, stages=2, stages_per_node=1)
+    narrow = replace(wide, name="narrow", devices=1, stages=4, layers=(replace(wide.layers[0], forward_ms=3.5),))
+    times = ((0.25, 0.5), (0.75, 1.0))
+    problem = replace(
+        base,
+        kinds=(wide, narrow),
+        pools=(Pool("A", 4, 2),),
+        intra_node_ms=times,
+        inter_node_ms=times,
+        allow_idle=allow_idle,
+    )
+    for policy in (brute_force_search, paper_search):
+        result = policy([problem], replace(OPTIONS, layer_pruning=False), Watch())
+        assert result.best.iteration_time_ms == exhaustive_search(problem).iteration_time_ms
+        assert result.status is SolutionStatus.OPTIMAL
+    assert brute_force_search([problem], OPTIONS, Watch()).counters.simulations == count_configurations(problem)

@@ -8,6 +8,7 @@ import pytest
 
 from poseidon.cost.problem_file import problem_from_json
 from poseidon.search.count import count_configurations
+from poseidon.search.options import POLICIES as POLICY_NAMES
 from poseidon.search.options import SearchOptions
 from poseidon.search.paper import paper_search
 from poseidon.search.policies import POLICIES
@@ -149,6 +150,7 @@ def test_interrupted_it_keeps_the_best_plan_so_far(random_problem):
     result = paper_search(problems, replace(OPTIONS, warmup_samples=10), Watch(report=interrupt))
     assert len(calls) == 1
     assert calls[0].problems == 3
+    assert 0 < calls[0].lower_bound_ms <= calls[0].best_ms
     assert result.termination is TerminationReason.INTERRUPTED
     assert result.best is not None
     assert result.lower_bound_ms <= min(exhaustive_search(problem).iteration_time_ms for problem in problems)
@@ -176,3 +178,4 @@ def test_ridges_may_hide_every_plan_but_are_no_proof_that_there_is_none(random_p
 
 def test_its_name_leads_to_it():
     assert POLICIES["paper"] is paper_search
+    assert {"exact", *POLICIES} == set(POLICY_NAMES)

@@ -7,10 +7,10 @@ import pytest
 
 from poseidon.cost.problem import Kind, LayerCost, Problem
 from poseidon.search.evaluate import configuration_times
+from poseidon.search.options import SearchOptions
+from poseidon.search.paper import enumerate_as_paper
 from poseidon.search.reference import all_configurations, exhaustive_search
 from poseidon.search.ridge_assumptions import failing_assumptions
-from poseidon.search.paper import enumerate_as_paper
-from poseidon.search.options import SearchOptions
 from poseidon.search.space import space_of
 from poseidon.search.watch import Watch
 

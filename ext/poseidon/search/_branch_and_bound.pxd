@@ -1,4 +1,5 @@
-# Depth-first branch and bound over stages, with an explicit stack so that it can stop after any search node and go on later.
+# Depth-first branch and bound over stages, with an explicit stack so that it can stop after any search node and go on
+# later.
 
 from libcpp.vector cimport vector
 from poseidon.search._stage_graph cimport StageGraph
@@ -46,6 +47,11 @@ cdef class BranchAndBound:
     cdef vector[double] storage           # backs the prefix
     cdef vector[int] warmups              # N: of the fixed stages and the next
     cdef vector[double] scratch           # of the sweep
+    # Where the tables know no counts of kinds (relaxed): what a stage of each kind was charged in them, the stages of
+    # each kind that are left (a row for each depth) and the charges of all those.
+    cdef bint relaxed
+    cdef vector[double] charge, charged
+    cdef vector[int] left
     # The stack: entry i describes the first i stages, candidates[i] the choices for stage i that are still to be tried.
     cdef int depth                        # -1: not started, or complete
     cdef bint is_open
@@ -53,7 +59,8 @@ cdef class BranchAndBound:
     cdef vector[vector[Candidate]] candidates
     cdef vector[size_t] cursor
     cdef vector[int] group, kind, layers, placed
-    # pending: largest gamma of a fixed stage with the round trip of the fixed stages after it; what follows them is still to be added.
+    # pending: largest gamma of a fixed stage with the round trip of the fixed stages after it; what follows them is
+    # still to be added.
     cdef vector[double] pending
     cdef vector[double] round_trip, bottleneck, slowest_forward, slowest_backward, bound
     cdef vector[int] best_kinds           # N

@@ -6,8 +6,7 @@ import numpy as np
 from libc.math cimport INFINITY
 from libcpp.algorithm cimport sort
 from libcpp.vector cimport vector
-from poseidon.search._stage_graph cimport StageGraph
-from poseidon.search._sweep cimport LANES, Prefix, Tips, sweep, sweep_scratch_size
+from poseidon.search._sweep cimport LANES, Tips, sweep, sweep_scratch_size
 from poseidon.search._tables cimport CompletionTables
 
 
@@ -32,11 +31,12 @@ cdef bint more_promising_state(const BeamState& one, const BeamState& other) noe
 cdef class BranchAndBound:
     """Searches one problem of the warm-up family for a plan faster than `best_ms`.
 
-    `run` may be called again and again; between calls the search can be inspected, given a better incumbent, or dropped.
+    `run` may be called again and again; between calls the search can be inspected, given a better incumbent, or
+    dropped.
     """
 
     def __cinit__(self, arrays, CompletionTables tables, double best_ms, double tolerance, *of_subclass):
-        cdef int stage
+        cdef int stage, _stage
         self.graph = tables.graph
         self.tables = tables
         self.best_ms = best_ms
@@ -75,7 +75,7 @@ cdef class BranchAndBound:
         self.prefix.send_backward = self.prefix.send_forward + self.num_stages
         self.candidates.resize(self.num_stages)
         self.cursor.resize(self.num_stages, 0)
-        for stage in range(self.num_stages + 1):
+        for _stage in range(self.num_stages + 1):
             self.group.push_back(0)
             self.kind.push_back(0)
             self.layers.push_back(0)
@@ -86,9 +86,31 @@ cdef class BranchAndBound:
             self.slowest_forward.push_back(0.0)
             self.slowest_backward.push_back(0.0)
             self.bound.push_back(0.0)
+        self._relax(arrays, *of_subclass)
         self.depth = -1
         self.is_open = True
         self.is_searching = True
+
+    def _relax(self, arrays, *of_subclass):
+        # Tables of a `CountRelaxation` come with what they charge for a stage of each kind.
+        cdef int kind
+        cdef double total = 0.0
+        self.relaxed = len(of_subclass) == 1
+        self.charge.resize(self.num_kinds, 0.0)
+        self.charged.resize(self.num_stages + 1, 0.0)
+        self.left.resize((self.num_stages + 1) * self.num_kinds, 0)
+        if not self.relaxed:
+            return
+        for kind in range(self.num_kinds):
+            self.charge[kind] = of_subclass[0][kind]
+            self.left[kind] = arrays.problem.kinds[kind].stages
+            total += self.charge[kind] * self.left[kind]
+        self.charged[0] = total
+
+    @property
+    def root_bounds(self):
+        """J bounds (ms) on every whole configuration whose bottleneck lies in each threshold's interval."""
+        return self.tables.root_bounds - self.charged[0]
 
     def run(self, long long most_search_nodes):
         """Goes on for at most so many search nodes; True when the search is complete."""
@@ -113,9 +135,11 @@ cdef class BranchAndBound:
         self.restart()
 
     def beam(self, int width, int same_state=4):
-        """Beam search: stage by stage, only the `width` prefixes with the least bounds live on; True when none had to be dropped.
+        """Beam search: stage by stage, only the `width` prefixes with the least bounds live on; True when none had to
+        be dropped.
 
-        At most `same_state` of them may agree in devices used, last kind and layers placed: they have the same completions.
+        At most `same_state` of them may agree in devices used, last kind and layers placed: they have the same
+        completions.
         """
         cdef bint exhaustive
         with nogil:
@@ -140,7 +164,7 @@ cdef class BranchAndBound:
         cdef double least = min(self.best_ms, self.floor_ms)
         cdef int stage
         if self.is_open and self.depth < 0:
-            return float(np.min(self.tables.root_bounds, initial=least))
+            return float(np.min(self.root_bounds, initial=least))
         if self.depth >= 0:
             for stage in range(self.depth + 1):
                 if self.cursor[stage] < self.candidates[stage].size():
@@ -149,11 +173,14 @@ cdef class BranchAndBound:
 
     @property
     def best_plan(self):
-        """Kinds (int32, N), layers (int32, N x V) and warm-ups (int32, N) of the incumbent's stages; None when it is not this search's own."""
+        """Kinds (int32, N), layers (int32, N x V) and warm-ups (int32, N) of the incumbent's stages; None when it is
+        not this search's own.
+        """
         if not self.improved:
             return None
         layers = np.array(self.best_layers, dtype=np.int32)
-        return np.array(self.best_kinds, dtype=np.int32), layers.reshape(self.num_stages, -1), np.array(self.best_warmups, dtype=np.int32)
+        kinds, warmups = np.array(self.best_kinds, dtype=np.int32), np.array(self.best_warmups, dtype=np.int32)
+        return kinds, layers.reshape(self.num_stages, -1), warmups
 
     cdef bint _step(self) noexcept nogil:
         # Takes the next candidate of the deepest stage; True when none is left anywhere.
@@ -192,11 +219,17 @@ cdef class BranchAndBound:
         if stage > 0:
             previous = self.kind[stage - 1]
             same_node = self.graph.same_node(candidate.edge, previous)
-            self.prefix.send_forward[stage - 1] = self.intra_node[previous, kind] if same_node else self.inter_node[previous, kind]
-            self.prefix.send_backward[stage - 1] = self.intra_node[kind, previous] if same_node else self.inter_node[kind, previous]
+            self.prefix.send_forward[stage - 1] = (
+                self.intra_node[previous, kind] if same_node else self.inter_node[previous, kind]
+            )
+            self.prefix.send_backward[stage - 1] = (
+                self.intra_node[kind, previous] if same_node else self.inter_node[kind, previous]
+            )
         slowest = self.beta[kind, place, row, candidate.layers]
         self.bottleneck[stage + 1] = max(self.bottleneck[stage], slowest)
-        self.pending[stage + 1] = self._pending(stage, candidate.edge, candidate.layers, candidate.round_trip - self.round_trip[stage])
+        self.pending[stage + 1] = self._pending(
+            stage, candidate.edge, candidate.layers, candidate.round_trip - self.round_trip[stage]
+        )
         slowest = self.prefix.forward[stage]
         self.slowest_forward[stage + 1] = max(self.slowest_forward[stage], slowest)
         slowest = self.prefix.backward[stage]
@@ -207,20 +240,28 @@ cdef class BranchAndBound:
         self.group[stage + 1] = self.graph.edge_target[candidate.edge]
         self.round_trip[stage + 1] = candidate.round_trip
         self.bound[stage + 1] = candidate.bound
+        if self.relaxed:
+            self.charged[stage + 1] = self.charged[stage] - self.charge[kind]
+            for previous in range(self.num_kinds):
+                self.left[(stage + 1) * self.num_kinds + previous] = (
+                    self.left[stage * self.num_kinds + previous] - (previous == kind)
+                )
 
     cdef double _pending(self, int stage, int edge, int layers, double added) noexcept nogil:
-        cdef double own = self.gamma[self.graph.edge_kind[edge], self.graph.edge_place[edge], self.row_of_layer[self.placed[stage]], layers]
+        cdef int row = self.row_of_layer[self.placed[stage]]
+        cdef double own = self.gamma[self.graph.edge_kind[edge], self.graph.edge_place[edge], row, layers]
         cdef double earlier = self.pending[stage] + added
         return max(own, earlier)
 
     cdef double _work_left(self, int stage, int edge, int layers, double bottleneck) noexcept nogil:
-        # What the first stage + 1 stages have to do after the first round trip: their largest beta, but in GPipe the slowest forward and the
-        # slowest backward may lie on different stages.
+        # What the first stage + 1 stages have to do after the first round trip: their largest beta, but in GPipe the
+        # slowest forward and the slowest backward may lie on different stages.
         cdef int kind, place, row
         cdef double forward, backward
         if not self.is_gpipe:
             return bottleneck
-        kind, place, row = self.graph.edge_kind[edge], self.graph.edge_place[edge], self.row_of_layer[self.placed[stage]]
+        kind, place = self.graph.edge_kind[edge], self.graph.edge_place[edge]
+        row = self.row_of_layer[self.placed[stage]]
         forward = self.forward[kind, place, row, layers]
         backward = self.backward[kind, place, row, layers]
         forward = max(self.slowest_forward[stage], forward)
@@ -248,15 +289,16 @@ cdef class BranchAndBound:
         cdef int column = placed if self.max_layers.shape[2] > 1 else 0
         cdef int edge, kind, place, layers, after, threshold, most, loosest
         cdef double cutoff = self.best_ms * (1.0 - self.tolerance)
-        cdef double round_trip, bottleneck, work_left, pending, passed, bound, boundary
+        cdef double round_trip, bottleneck, work_left, pending, passed, bound, boundary, after_ms, charged
         cdef const double* rest
         cdef Candidate candidate
         self.survivors.clear()
         for edge in range(self.graph.first_edge[group], self.graph.first_edge[group + 1]):
             kind, place, after = self.graph.edge_kind[edge], self.graph.edge_place[edge], self.graph.edge_target[edge]
             boundary = 0.0 if stage == 0 else self.round_trips * self.graph.boundary(edge, self.kind[stage - 1])
-            if boundary == INFINITY:
+            if boundary == INFINITY or (self.relaxed and self.left[stage * self.num_kinds + kind] == 0):
                 continue
+            charged = self.charged[stage] - self.charge[kind]
             most = min(self.max_layers[kind, place, column], self.num_layers - placed)
             for layers in range(self.least, most + 1):
                 rest = self.tables.completion(after, kind, placed + layers)
@@ -272,12 +314,13 @@ cdef class BranchAndBound:
                 for threshold in range(self.tables.num_thresholds):
                     if rest[threshold] == INFINITY:
                         continue
-                    passed = pending + rest[threshold]
+                    after_ms = rest[threshold] - charged
+                    passed = pending + after_ms
                     passed = max(passed, bottleneck)
                     if passed > self.tables.high[threshold]:
                         continue
                     passed = max(passed, work_left)
-                    bound = round_trip + rest[threshold] + max(passed, self.tables.low[threshold])
+                    bound = round_trip + after_ms + max(passed, self.tables.low[threshold])
                     candidate.bound = min(candidate.bound, bound)
                     if bound < cutoff:
                         loosest = threshold
@@ -286,7 +329,7 @@ cdef class BranchAndBound:
                     self.floor_ms = min(self.floor_ms, candidate.bound)
                     continue
                 candidate.round_trip = round_trip
-                candidate.delay = rest[loosest]
+                candidate.delay = max(rest[loosest] - charged, 0.0)
                 candidate.edge = edge
                 candidate.layers = layers
                 self.survivors.push_back(candidate)
@@ -422,7 +465,8 @@ cdef class BranchAndBound:
             self._push(i - 1, &self.levels[i][path[i]].candidate)
 
     cdef bint _widen(self, int stage, int width, int same_state) noexcept nogil:
-        # Keeps the most promising states of a level; False when some that might still lead to a better plan were dropped.
+        # Keeps the most promising states of a level; False when some that might still lead to a better plan were
+        # dropped.
         cdef size_t index, kept, other
         cdef int alike
         cdef BeamState state
@@ -438,8 +482,10 @@ cdef class BranchAndBound:
             alike = 0
             for other in range(kept):
                 if (
-                    self.graph.edge_target[self.levels[stage][other].candidate.edge] == self.graph.edge_target[state.candidate.edge]
-                    and self.graph.edge_kind[self.levels[stage][other].candidate.edge] == self.graph.edge_kind[state.candidate.edge]
+                    self.graph.edge_target[self.levels[stage][other].candidate.edge]
+                    == self.graph.edge_target[state.candidate.edge]
+                    and self.graph.edge_kind[self.levels[stage][other].candidate.edge]
+                    == self.graph.edge_kind[state.candidate.edge]
                     and self.levels[stage][other].placed == state.placed
                 ):
                     alike += 1
@@ -479,11 +525,13 @@ cdef class BranchAndBound:
                 value = self.beta[kind, place, row, candidate.layers]
                 if value > self.tables.high[threshold]:
                     continue
-                rest = self.tables.completion(self.graph.edge_target[candidate.edge], kind, self.placed[stage] + candidate.layers)
+                rest = self.tables.completion(
+                    self.graph.edge_target[candidate.edge], kind, self.placed[stage] + candidate.layers
+                )
                 value = self.gamma[kind, place, row, candidate.layers]
-                if value + rest[threshold] > self.tables.high[threshold]:
+                if not self.relaxed and value + rest[threshold] > self.tables.high[threshold]:
                     continue
-                value = candidate.round_trip + rest[threshold]
+                value = candidate.round_trip + rest[threshold] + self.charge[kind]
                 if value < least:
                     least = value
                     chosen = index

@@ -1,4 +1,5 @@
-# Branch and bound for stages of several chunks: the tree decides kinds and layers a stage; a leaf then splits the layers over the chunks.
+# Branch and bound for stages of several chunks: the tree decides kinds and layers a stage; a leaf then splits the
+# layers over the chunks.
 
 from libcpp.vector cimport vector
 from poseidon.search._branch_and_bound cimport BranchAndBound, Candidate
@@ -21,13 +22,15 @@ cdef class ChunkedSearch(BranchAndBound):
     cdef const double[:, ::1] layer_times     # K x 3: forward, backward, all-reduce of one layer
     cdef const double[:, ::1] first_times     # K x 3: what the first stage has on top
     cdef const double[:, ::1] last_times
-    cdef vector[double] durations, transfers, all_reduces, workspace, times   # LANES candidates, as `longest_paths` wants them
+    # LANES candidates, as `longest_paths` wants them
+    cdef vector[double] durations, transfers, all_reduces, workspace, times
     cdef vector[int] split                    # N x V: the split at hand
     cdef vector[int] trial                    # LANES x N x V: splits to be timed
     cdef vector[int] best_split
     cdef int num_trials
     cdef double leaf_ms
-    # Of the bound on a leaf: real-valued layers of each chunk, the slope of the longest path there and the mean of such cuts (all N x V).
+    # Of the bound on a leaf: real-valued layers of each chunk, the slope of the longest path there and the mean of such
+    # cuts (all N x V).
     cdef vector[double] single_transfers, single_reduces
     cdef vector[double] point, slope, mean_slope
     cdef vector[double] direction

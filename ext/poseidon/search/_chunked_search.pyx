@@ -4,7 +4,6 @@
 import numpy as np
 
 from libc.math cimport INFINITY, fabs
-from libcpp.vector cimport vector
 from poseidon.search._branch_and_bound cimport BranchAndBound, Candidate
 from poseidon.search._tables cimport CompletionTables
 from poseidon.simulate._longest_path cimport (
@@ -35,7 +34,10 @@ cdef int most_fractional(const Box* box) noexcept nogil:
 cdef class ChunkedSearch(BranchAndBound):
     """Searches one problem whose stages hold V chunks; `kernel` is the graph of its order."""
 
-    def __init__(self, arrays, CompletionTables tables, double best_ms, double tolerance, LongestPath kernel, long long most_splits):
+    def __init__(
+        self, arrays, CompletionTables tables, double best_ms, double tolerance, LongestPath kernel,
+        long long most_splits,
+    ):
         cdef int stages = self.num_stages
         self.graph_kernel = kernel
         self.most_splits = most_splits
@@ -80,7 +82,10 @@ cdef class ChunkedSearch(BranchAndBound):
         cdef double bound
         cdef int i, chunk
         self._push(stage, candidate)
-        if self.inter_node[self.kind[self.num_stages - 1], self.kind[0]] == INFINITY or self.inter_node[self.kind[0], self.kind[self.num_stages - 1]] == INFINITY:
+        if (
+            self.inter_node[self.kind[self.num_stages - 1], self.kind[0]] == INFINITY
+            or self.inter_node[self.kind[0], self.kind[self.num_stages - 1]] == INFINITY
+        ):
             return  # the last stage cannot talk to the first
         self._set_leaf()
         self._even_split()
@@ -100,8 +105,8 @@ cdef class ChunkedSearch(BranchAndBound):
             self.best_layers = self.best_split
 
     cdef double _bound_leaf(self) noexcept nogil:
-        # Branch and bound over the splits of the leaf's layers: a box gives the least and the most layers of each chunk. Returns a bound on
-        # every split that is not better than the best known one.
+        # Branch and bound over the splits of the leaf's layers: a box gives the least and the most layers of each
+        # chunk. Returns a bound on every split that is not better than the best known one.
         cdef double floor = INFINITY
         cdef double enough, bound
         cdef int boxes = 0
@@ -143,9 +148,9 @@ cdef class ChunkedSearch(BranchAndBound):
         return floor
 
     cdef double _bound_box(self, Box* box, double enough, int most_cuts) noexcept nogil:
-        # No split in the box is faster. The time is a maximum of linear functions of the layers of each chunk, one for each path; any weighted
-        # mean of them is a bound, and its least value over a box is easy to find. The weights come from a subgradient descent on
-        # real-valued layers (docs/algorithm.md, "Chunks").
+        # No split in the box is faster. The time is a maximum of linear functions of the layers of each chunk, one for
+        # each path; any weighted mean of them is a bound, and its least value over a box is easy to find. The weights
+        # come from a subgradient descent on real-valued layers (docs/algorithm.md, "Chunks").
         cdef int V = self.num_chunks
         cdef int size = self.num_stages * V
         cdef int index, stage, chunk, iteration
@@ -180,9 +185,12 @@ cdef class ChunkedSearch(BranchAndBound):
             total += weight
             for index in range(size):
                 self.mean_slope[index] = (
-                    self.slope[index] if total == weight else self.mean_slope[index] + (self.slope[index] - self.mean_slope[index]) * (weight / total)
+                    self.slope[index] if total == weight
+                    else self.mean_slope[index] + (self.slope[index] - self.mean_slope[index]) * (weight / total)
                 )
-            mean_constant = constant if total == weight else mean_constant + (constant - mean_constant) * (weight / total)
+            mean_constant = (
+                constant if total == weight else mean_constant + (constant - mean_constant) * (weight / total)
+            )
             if iteration % 4 == 3:
                 best = max(best, self._least_of_mean(box, mean_constant))
                 if best >= enough:
@@ -207,19 +215,25 @@ cdef class ChunkedSearch(BranchAndBound):
                 room = 0
                 for chunk in range(V):
                     index = stage * V + chunk
-                    if (excess > 0 and self.point[index] > box.least[index]) or (excess < 0 and self.point[index] < box.most[index]):
+                    if (
+                        (excess > 0 and self.point[index] > box.least[index])
+                        or (excess < 0 and self.point[index] < box.most[index])
+                    ):
                         room += 1
                 if fabs(excess) < 1e-9 or room == 0:
                     break
                 for chunk in range(V):
                     index = stage * V + chunk
-                    if (excess > 0 and self.point[index] > box.least[index]) or (excess < 0 and self.point[index] < box.most[index]):
+                    if (
+                        (excess > 0 and self.point[index] > box.least[index])
+                        or (excess < 0 and self.point[index] < box.most[index])
+                    ):
                         self.point[index] -= excess / room
 
     cdef double _least_of_mean(self, const Box* box, double constant) noexcept nogil:
         # Least value of the mean cut over a box: the least layers a chunk, the others where the slope is least first.
         cdef int V = self.num_chunks
-        cdef int stage, chunk, index, cheapest, times
+        cdef int stage, chunk, index, cheapest, _times
         cdef double left, given
         cdef unsigned long long done
         for stage in range(self.num_stages):
@@ -231,10 +245,12 @@ cdef class ChunkedSearch(BranchAndBound):
             if left < 0:
                 return INFINITY
             done = 0
-            for times in range(V):
+            for _times in range(V):
                 cheapest = -1
                 for chunk in range(V):
-                    if not (done >> chunk) & 1 and (cheapest < 0 or self.mean_slope[stage * V + chunk] < self.mean_slope[stage * V + cheapest]):
+                    if not (done >> chunk) & 1 and (
+                        cheapest < 0 or self.mean_slope[stage * V + chunk] < self.mean_slope[stage * V + cheapest]
+                    ):
                         cheapest = chunk
                 done |= 1ULL << cheapest
                 index = stage * V + cheapest
@@ -294,7 +310,8 @@ cdef class ChunkedSearch(BranchAndBound):
         self.durations[V * stages - 1] += self.last_times[self.kind[stages - 1], 0]
         self.durations[2 * V * stages - 1] += self.last_times[self.kind[stages - 1], 1]
         time_ms = longest_path(
-            operations, self.durations.data(), self.single_transfers.data(), self.single_reduces.data(), self.workspace.data()
+            operations, self.durations.data(), self.single_transfers.data(), self.single_reduces.data(),
+            self.workspace.data()
         )
         self.num_simulations += 1
         cells = self.workspace.data() + 2 * operations.num_slots
@@ -312,18 +329,20 @@ cdef class ChunkedSearch(BranchAndBound):
             sender = operations.sender[index]
             previous = operations.previous[index]
             extra = self.single_transfers[operations.link[slot]] if operations.link[slot] >= 0 else 0.0
-            cell = previous if sender == CHAINED or sender == NOTHING or cells[previous] >= cells[sender] + extra else sender
+            if sender == CHAINED or sender == NOTHING or cells[previous] >= cells[sender] + extra:
+                cell = previous
+            else:
+                cell = sender
         return time_ms
 
     cdef void _set_leaf(self) noexcept nogil:
         # Weights that do not depend on the split: transfers and all-reduces.
         cdef int stages = self.num_stages
-        cdef int stage, lane, kind
+        cdef int stage, lane
         cdef double send_forward, send_backward, reduce
         cdef int first = self.kind[0]
         cdef int last = self.kind[stages - 1]
         for stage in range(stages):
-            kind = self.kind[stage]
             send_forward = self.prefix.send_forward[stage] if stage < stages - 1 else self.inter_node[last, first]
             send_backward = self.prefix.send_backward[stage - 1] if stage > 0 else self.inter_node[first, last]
             reduce = self.prefix.all_reduce[stage]
@@ -343,7 +362,8 @@ cdef class ChunkedSearch(BranchAndBound):
                 )
 
     cdef bint _improve_split(self, double enough) noexcept nogil:
-        # Steepest descent from the split at hand, moving one layer between two chunks of a stage; True when the bound is reached.
+        # Steepest descent from the split at hand, moving one layer between two chunks of a stage; True when the bound
+        # is reached.
         cdef double before = INFINITY
         cdef int stage, source, target, base
         self._add_trial()
@@ -433,7 +453,8 @@ cdef class ChunkedSearch(BranchAndBound):
         if self.num_trials == 0:
             return
         longest_paths(
-            &self.graph_kernel.operations, self.durations.data(), self.transfers.data(), self.all_reduces.data(), self.workspace.data(),
+            &self.graph_kernel.operations, self.durations.data(), self.transfers.data(), self.all_reduces.data(),
+            self.workspace.data(),
             self.times.data(),
         )
         self.num_simulations += self.num_trials

@@ -1,5 +1,7 @@
 # distutils: language = c++
-"""Local moves on a complete configuration: they bring the first incumbents close to the optimum (docs/algorithm.md, "First incumbents")."""
+"""Local moves on a complete configuration: they bring the first incumbents close to the optimum (docs/algorithm.md,
+"First incumbents").
+"""
 
 import numpy as np
 
@@ -10,10 +12,11 @@ from poseidon.search._sweep cimport LANES, Lanes, lanes_in, sweep_lanes, sweep_s
 
 
 cdef class LocalSearch:
-    """Steepest descent over three kinds of moves: a layer from one stage to another, two stages changing places, a stage moving elsewhere.
+    """Steepest descent over three kinds of moves: a layer from one stage to another, two stages changing places, a
+    stage moving elsewhere.
 
-    A move is timed only where its path bound (families 1 and 2) is below the time at hand. For schedules in which a stage's warm-up follows from
-    its place.
+    A move is timed only where its path bound (families 1 and 2) is below the time at hand. For schedules in which a
+    stage's warm-up follows from its place.
     """
 
     cdef StageGraph graph
@@ -30,7 +33,8 @@ cdef class LocalSearch:
 
     def __cinit__(self, arrays, StageGraph graph):
         self.graph = graph
-        self.num_stages, self.num_layers, self.num_micro_batches = arrays.num_stages, arrays.num_layers, arrays.num_micro_batches
+        self.num_stages, self.num_layers = arrays.num_stages, arrays.num_layers
+        self.num_micro_batches = arrays.num_micro_batches
         self.least = arrays.least_layers
         self.forward, self.backward, self.all_reduce = arrays.forward, arrays.backward, arrays.all_reduce
         self.cost, self.beta, self.gamma = arrays.cost, arrays.beta, arrays.gamma
@@ -43,10 +47,12 @@ cdef class LocalSearch:
         self.lane_kinds.resize(self.num_stages * LANES)
         self.lane_layers.resize(self.num_stages * LANES)
 
-    def improve(self, const int[::1] kinds, const int[::1] layers, double time_ms, int most_rounds):
-        """Descends from a configuration of known time; returns (time in ms, kinds, layers) of where it ends."""
+    def improve(self, const int[::1] kinds, const int[::1] layers, double time_ms, long long most_simulations):
+        """Descends from a configuration of known time until nothing helps or so many were timed; returns (time in ms,
+        kinds, layers) of where it ends.
+        """
         cdef int i
-        cdef int rounds = 0
+        cdef long long last = self.num_simulations + most_simulations
         self.kinds.clear()
         self.layers.clear()
         for i in range(self.num_stages):
@@ -54,16 +60,18 @@ cdef class LocalSearch:
             self.layers.push_back(layers[i])
         self.time_ms = time_ms
         with nogil:
-            while rounds < most_rounds and self._round():
-                rounds += 1
+            while self.num_simulations < last and self._round(last):
+                pass
         return self.time_ms, np.array(self.kinds, dtype=np.int32), np.array(self.layers, dtype=np.int32)
 
-    cdef bint _round(self) noexcept nogil:
+    cdef bint _round(self, long long last) noexcept nogil:
         # Takes the best move; False where none helps.
         cdef int one, other
         self.best_ms = self.time_ms
         self.num_trials = 0
         for one in range(self.num_stages):
+            if self.num_simulations >= last:
+                break
             for other in range(self.num_stages):
                 if one == other:
                     continue
@@ -171,7 +179,8 @@ cdef class LocalSearch:
         for lane in range(LANES):
             delay[lane] = 0.0
         sweep_lanes(
-            self.num_stages, self.num_micro_batches, &self.warmup[0], lanes_in(self.scratch.data(), self.num_stages), delay,
+            self.num_stages, self.num_micro_batches, &self.warmup[0], lanes_in(self.scratch.data(), self.num_stages),
+            delay,
             self.reduces.data(), result,
         )
         self.num_simulations += self.num_trials

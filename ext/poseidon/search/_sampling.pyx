@@ -26,7 +26,8 @@ cdef inline int draw(uint64_t* state, int low, int high) noexcept nogil:
 
 
 cdef class Sampler:
-    """Draws random feasible configurations of one problem: kinds in a random feasible order, layers at random around the even split.
+    """Draws random feasible configurations of one problem: kinds in a random feasible order, layers at random around
+    the even split.
 
     `most_after` comes from `most_layers_after` with the memory limits alone.
     """
@@ -57,21 +58,25 @@ cdef class Sampler:
         self.layers = np.zeros(self.num_stages, dtype=np.int32)
 
     def draw(self):
-        """One configuration as (kinds, layers, warm-ups), int32, N, N x 1 and N; None where the walk ran into a dead end."""
+        """One configuration as (kinds, layers, warm-ups), int32, N, N x 1 and N; None where the walk ran into a dead
+        end.
+        """
         if not self._walk():
             return None
         return self._configuration()
 
     def best_of(self, int count):
-        """The fastest of `count` configurations as (time in ms, kinds, layers, warm-ups); None where there is none. Warm-up family only."""
-        cdef int index, lane
+        """The fastest of `count` configurations as (time in ms, kinds, layers, warm-ups); None where there is none.
+        Warm-up family only.
+        """
+        cdef int _index
         cdef double best_ms = INFINITY
         cdef double time_ms
         best = None
         cdef vector[double] storage, scratch
         storage.resize(5 * self.num_stages, 0.0)
         scratch.resize(sweep_scratch_size(self.num_stages, self.arrays.num_micro_batches))
-        for index in range(count):
+        for _index in range(count):
             if not self._walk():
                 continue
             time_ms = self._time(storage.data(), scratch.data())
@@ -108,7 +113,9 @@ cdef class Sampler:
             previous = self.kinds[stage]
         return placed == self.num_layers
 
-    cdef bint _range(self, int edge, int stage, int placed, int column, int previous, int* low, int* high) noexcept nogil:
+    cdef bint _range(
+        self, int edge, int stage, int placed, int column, int previous, int* low, int* high
+    ) noexcept nogil:
         # Layers that stage `stage` may hold on an edge's kind so that the rest still fits.
         cdef int after = self.graph.edge_target[edge]
         if self.most_after[after] < 0:
@@ -146,8 +153,12 @@ cdef class Sampler:
             if stage > 0:
                 previous = self.kinds[stage - 1]
                 same_node = self.graph.same_node(self.edges[stage], previous)
-                prefix.send_forward[stage - 1] = self.intra_node[previous, kind] if same_node else self.inter_node[previous, kind]
-                prefix.send_backward[stage - 1] = self.intra_node[kind, previous] if same_node else self.inter_node[kind, previous]
+                prefix.send_forward[stage - 1] = (
+                    self.intra_node[previous, kind] if same_node else self.inter_node[previous, kind]
+                )
+                prefix.send_backward[stage - 1] = (
+                    self.intra_node[kind, previous] if same_node else self.inter_node[kind, previous]
+                )
             placed += layers
         stage = self.num_stages - 1
         for lane in range(LANES):

@@ -1,9 +1,9 @@
-# Every way to hand devices to stages, as a layered graph: one group of states for each (stages placed, devices used of each pool, warm-up of the
-# next stage).
+# Every way to hand devices to stages, as a layered graph: one group of states for each (stages placed, devices used of
+# each pool, warm-up of the next stage).
 #
-# A state is a group with the kind of its last stage. What may come next depends on the group alone and is listed in its edges; what the boundary
-# costs depends on the last kind too. All rules of the assignment (whole nodes, shared pools, idle devices) and of the warm-up depths live here and
-# nowhere else.
+# A state is a group with the kind of its last stage. What may come next depends on the group alone and is listed in its
+# edges; what the boundary costs depends on the last kind too. All rules of the assignment (whole nodes, shared pools,
+# idle devices) and of the warm-up depths live here and nowhere else.
 
 from libcpp.vector cimport vector
 
@@ -29,7 +29,8 @@ cdef class StageGraph:
     cdef double boundary(self, int edge, int last) noexcept nogil
     cdef bint same_node(self, int edge, int last) noexcept nogil
     cdef bint _build(
-        self, int[::1] units, int[::1] pool_units, int[::1] node_units, int[::1] first_place, bint by_node, bint allow_idle, int most_depth,
+        self, int[::1] units, int[::1] pool_units, int[::1] node_units, int[::1] first_place,
+        bint by_node, bint allow_idle, int most_depth,
         int most_groups, long long num_keys
     )
     cdef void _append(self, int stage)

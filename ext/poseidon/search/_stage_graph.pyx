@@ -81,11 +81,12 @@ cdef class StageGraph:
         return self.edge_within[edge] and self.pool_of_kind[last] == self.pool_of_kind[self.edge_kind[edge]]
 
     cdef bint _build(
-        self, int[::1] units, int[::1] pool_units, int[::1] node_units, int[::1] first_place, bint by_node, bint allow_idle, int most_depth,
+        self, int[::1] units, int[::1] pool_units, int[::1] node_units, int[::1] first_place,
+        bint by_node, bint allow_idle, int most_depth,
         int most_groups, long long num_keys
     ):
-        # Breadth-first, a layer for each number of placed stages. A group's key is the mixed-radix number of its used units, and of the warm-up of
-        # its next stage where that is a choice.
+        # Breadth-first, a layer for each number of placed stages. A group's key is the mixed-radix number of its used
+        # units, and of the warm-up of its next stage where that is a choice.
         cdef int num_pools = pool_units.shape[0]
         cdef int num_stages = self.num_stages
         cdef int stage, group, kind, pool, other, begun, next_group, first, warmup, depth, least, most
@@ -134,7 +135,9 @@ cdef class StageGraph:
                         if not allow_idle:
                             continue
                         # The rest of the node that was begun stays idle.
-                        rounded[begun] = min(pool_units[begun], (used[begun] // node_units[begun] + 1) * node_units[begun])
+                        rounded[begun] = min(
+                            pool_units[begun], (used[begun] // node_units[begun] + 1) * node_units[begun]
+                        )
                     if not fits(rounded[pool], units[kind], pool_units[pool], node_units[pool]):
                         continue
                     begins_within = rounded[pool] % node_units[pool] != 0
@@ -178,11 +181,11 @@ cdef class StageGraph:
         return True
 
     cdef void _append(self, int stage):
-        cdef int kind
+        cdef int _kind
         self.stage.push_back(stage)
         self.final.push_back(0)
         self.num_slots.push_back(0)
-        for kind in range(self.num_kinds):
+        for _kind in range(self.num_kinds):
             self.slot.push_back(-1)
 
 

@@ -1,7 +1,8 @@
 # The DAG of a pipeline's first stages, timed by sweeping over micro-batches: the search's innermost loop.
 #
-# Schedules of the warm-up family (1F1B, Eager 1F1B, GPipe, adaptive) differ only in the number of forwards that a stage runs before its
-# first backward. So no graph is needed: wave m runs B[s, m] and then F[s, m + warmup[s]] on every stage s, from the last to the first.
+# Schedules of the warm-up family (1F1B, Eager 1F1B, GPipe, adaptive) differ only in the number of forwards that a stage
+# runs before its first backward. So no graph is needed: wave m runs B[s, m] and then F[s, m + warmup[s]] on every stage
+# s, from the last to the first.
 
 cdef enum:
     LANES = 8  # candidates that are timed together: they share stages 0 .. count - 2 and differ in stage count - 1
@@ -23,7 +24,8 @@ cdef struct Tips:
     double all_reduce[LANES]
     double send_forward[LANES]    # over the boundary before the last stage
     double send_backward[LANES]
-    double delay[LANES]           # from the end of F[last, m] until its gradient can be back; 0 on the pipeline's last stage
+    # from the end of F[last, m] until its gradient can be back; 0 on the pipeline's last stage
+    double delay[LANES]
 
 cdef Py_ssize_t sweep_scratch_size(int num_stages, int num_micro_batches) noexcept nogil
 
@@ -35,8 +37,9 @@ cdef void sweep(
     double* result,          # LANES: longest path of each candidate
 ) noexcept nogil
 
-# The same with every number of every stage its own in each lane. The caller fills the five arrays of `lanes` (count * LANES numbers each, stage by
-# stage; send_* over the boundary after the stage); `delay` and `all_reduce` as above, all_reduce for every stage.
+# The same with every number of every stage its own in each lane. The caller fills the five arrays of `lanes` (count *
+# LANES numbers each, stage by stage; send_* over the boundary after the stage); `delay` and `all_reduce` as above,
+# all_reduce for every stage.
 cdef struct Lanes:
     double* clock
     double* forward
@@ -48,5 +51,6 @@ cdef struct Lanes:
 cdef Lanes lanes_in(double* scratch, int count) noexcept nogil
 
 cdef void sweep_lanes(
-    int count, int num_micro_batches, const int* warmup, Lanes lanes, const double* delay, const double* all_reduce, double* result
+    int count, int num_micro_batches, const int* warmup, Lanes lanes,
+    const double* delay, const double* all_reduce, double* result
 ) noexcept nogil

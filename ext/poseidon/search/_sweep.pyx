@@ -72,7 +72,8 @@ cdef void sweep(const Prefix* prefix, int count, const Tips* tips, double* scrat
 
 
 cdef void sweep_lanes(
-    int count, int num_micro_batches, const int* warmup, Lanes lanes, const double* delay, const double* all_reduce, double* result
+    int count, int num_micro_batches, const int* warmup, Lanes lanes,
+    const double* delay, const double* all_reduce, double* result
 ) noexcept nogil:
     cdef int stage, lane
     cdef double value
@@ -85,7 +86,8 @@ cdef void sweep_lanes(
 
 
 cdef void run_all(int count, int num_micro_batches, const int* warmup, Lanes lanes, const double* delay) noexcept nogil:
-    # Afterwards lanes.clock holds the end of every stage's last operation; lanes.ends (M vectors a stage) the ends of the forwards.
+    # Afterwards lanes.clock holds the end of every stage's last operation; lanes.ends (M vectors a stage) the ends of
+    # the forwards.
     cdef int last = count - 1
     cdef int stage, microbatch, target
     cdef Py_ssize_t row = <Py_ssize_t>num_micro_batches * LANES
@@ -99,23 +101,35 @@ cdef void run_all(int count, int num_micro_batches, const int* warmup, Lanes lan
             if stage == 0:
                 run_alone(lanes.clock, lanes.forward, ends + microbatch * LANES)
             else:
-                run(lanes.clock + stage * LANES, ends + (stage - 1) * row + microbatch * LANES, lanes.send_forward + (stage - 1) * LANES,
-                    lanes.forward + stage * LANES, ends + stage * row + microbatch * LANES)
+                run(
+                    lanes.clock + stage * LANES, ends + (stage - 1) * row + microbatch * LANES,
+                    lanes.send_forward + (stage - 1) * LANES, lanes.forward + stage * LANES,
+                    ends + stage * row + microbatch * LANES,
+                )
 
     # Steady state and cool-down: wave m runs B[s, m], then F[s, m + warmup[s]].
     for microbatch in range(num_micro_batches):
-        run(lanes.clock + last * LANES, ends + last * row + microbatch * LANES, delay, lanes.backward + last * LANES, gradient)
+        run(
+            lanes.clock + last * LANES, ends + last * row + microbatch * LANES, delay, lanes.backward + last * LANES,
+            gradient,
+        )
         for stage in range(last, -1, -1):
             if stage < last:
-                run(lanes.clock + stage * LANES, gradient, lanes.send_backward + stage * LANES, lanes.backward + stage * LANES, gradient)
+                run(
+                    lanes.clock + stage * LANES, gradient, lanes.send_backward + stage * LANES,
+                    lanes.backward + stage * LANES, gradient,
+                )
             target = microbatch + warmup[stage]
             if target >= num_micro_batches:
                 continue
             if stage == 0:
                 run_alone(lanes.clock, lanes.forward, ends + target * LANES)
             else:
-                run(lanes.clock + stage * LANES, ends + (stage - 1) * row + target * LANES, lanes.send_forward + (stage - 1) * LANES,
-                    lanes.forward + stage * LANES, ends + stage * row + target * LANES)
+                run(
+                    lanes.clock + stage * LANES, ends + (stage - 1) * row + target * LANES,
+                    lanes.send_forward + (stage - 1) * LANES, lanes.forward + stage * LANES,
+                    ends + stage * row + target * LANES,
+                )
 
 
 def time_prefix(
@@ -130,8 +144,8 @@ def time_prefix(
 ):
     """Longest path of a pipeline's first stages; the twin of `poseidon.search.reference.time_prefix`.
 
-    `warmup` has one entry for each of the N stages, the times one for each of the first x <= N stages (send_* : x - 1 are read), `delay`
-    stands for what follows stage x. Milliseconds. Raises ValueError where the sizes do not agree.
+    `warmup` has one entry for each of the N stages, the times one for each of the first x <= N stages (send_* : x - 1
+    are read), `delay` stands for what follows stage x. Milliseconds. Raises ValueError where the sizes do not agree.
     """
     cdef int count = forward.shape[0]
     cdef int lane, stage

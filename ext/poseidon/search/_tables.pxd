@@ -1,8 +1,9 @@
-# Completion tables: the least that the rest of a pipeline adds to the round trip, for every state and several limits on its bottleneck.
+# Completion tables: the least that the rest of a pipeline adds to the round trip, for every state and several limits on
+# its bottleneck.
 #
-# values[offset[group] + (slot * width(group) + (placed - lowest[group])) * J + j] is the least sum of F + B and transfers of the stages that follow a
-# state, when no stage's bottleneck (beta, or gamma and what follows the stage) exceeds high[j]; infinite where there is no such completion
-# (docs/algorithm.md, "Completion tables").
+# values[offset[group] + (slot * width(group) + (placed - lowest[group])) * J + j] is the least sum of F + B and
+# transfers of the stages that follow a state, when no stage's bottleneck (beta, or gamma and what follows the stage)
+# exceeds high[j]; infinite where there is no such completion (docs/algorithm.md, "Completion tables").
 
 from poseidon.search._stage_graph cimport StageGraph
 

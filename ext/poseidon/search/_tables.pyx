@@ -48,11 +48,14 @@ def most_layers_before(StageGraph graph, const int[:, ::1] limits, int least):
 cdef class CompletionTables:
     """Completion tables for one problem and J thresholds.
 
-    `first_threshold` (K x P x R x (n + 1), int16) is the first threshold whose limit a stage respects, J where it respects none. Raises MemoryError
-    where more than `most_values` numbers would be needed.
+    `first_threshold` (K x P x R x (n + 1), int16) is the first threshold whose limit a stage respects, J where it
+    respects none. Raises MemoryError where more than `most_values` numbers would be needed.
     """
 
-    def __cinit__(self, StageGraph graph, arrays, low, high, const short[:, :, :, ::1] first_threshold, const int[:, ::1] limits, Py_ssize_t most_values):
+    def __cinit__(
+        self, StageGraph graph, arrays, low, high, const short[:, :, :, ::1] first_threshold, const int[:, ::1] limits,
+        Py_ssize_t most_values,
+    ):
         cdef int group, width, slots
         cdef int least = arrays.least_layers
         cdef int[::1] after = most_layers_after(graph, limits, least)
@@ -84,7 +87,8 @@ cdef class CompletionTables:
         if self.values == NULL:
             raise MemoryError
         self._fill(
-            arrays.cost, arrays.gamma, arrays.max_layers, arrays.row_of_layer, first_threshold, least, num_layers, arrays.round_trips
+            arrays.cost, arrays.gamma, arrays.max_layers, arrays.row_of_layer, first_threshold, least, num_layers,
+            arrays.round_trips
         )
 
     @property
@@ -96,6 +100,42 @@ cdef class CompletionTables:
             if root != NULL:
                 bounds[threshold] = self.low[threshold] + root[threshold]
         return bounds
+
+    def minimiser(self, arrays, const short[:, :, :, ::1] first_threshold, int threshold):
+        """Kinds and layers (int32, N each) of a completion of the empty pipeline with the least value of a threshold;
+        None where it is infinite.
+
+        `arrays` and `first_threshold` are those that the tables were built from.
+        """
+        cdef const double[:, :, :, ::1] cost = arrays.cost
+        cdef const int[:, :, ::1] max_layers = arrays.max_layers
+        cdef const int[::1] row_of_layer = arrays.row_of_layer
+        cdef int group = 0, last = 0, placed = 0, stage, edge, kind, place, layers, best_edge, best_layers, column
+        cdef double value, least
+        cdef const double* rest = self.completion(0, 0, 0)
+        if rest == NULL or rest[threshold] == INFINITY:
+            return None
+        chosen = np.zeros((2, self.graph.num_stages), dtype=np.int32)
+        for stage in range(self.graph.num_stages):
+            least, best_edge, best_layers = INFINITY, -1, 0
+            column = placed if max_layers.shape[2] > 1 else 0
+            for edge in range(self.graph.first_edge[group], self.graph.first_edge[group + 1]):
+                kind, place = self.graph.edge_kind[edge], self.graph.edge_place[edge]
+                for layers in range(1, max_layers[kind, place, column] + 1):
+                    rest = self.completion(self.graph.edge_target[edge], kind, placed + layers)
+                    if rest == NULL or first_threshold[kind, place, row_of_layer[placed], layers] > threshold:
+                        continue
+                    value = rest[threshold] + cost[kind, place, row_of_layer[placed], layers]
+                    value += 0.0 if stage == 0 else self.graph.boundary(edge, last)
+                    if value < least:
+                        least, best_edge, best_layers = value, edge, layers
+            if best_edge < 0:
+                return None
+            last = self.graph.edge_kind[best_edge]
+            chosen[0, stage], chosen[1, stage] = last, best_layers
+            placed += best_layers
+            group = self.graph.edge_target[best_edge]
+        return chosen[0], chosen[1]
 
     def __dealloc__(self):
         free(self.offset)
@@ -127,7 +167,8 @@ cdef class CompletionTables:
         cdef StageGraph graph = self.graph
         cdef int num_kinds = graph.num_kinds
         cdef int J = self.num_thresholds
-        cdef int group, edge, kind, last, place, after, placed, layers, most, row, threshold, width, column, first, index
+        cdef int group, edge, kind, last, place, after, placed, layers, most, row, threshold, width, column
+        cdef int first, index
         cdef int most_edges = 0
         cdef bint by_first_layer = max_layers.shape[2] > 1
         cdef double stage_cost, stage_gamma, total, boundary
@@ -136,7 +177,8 @@ cdef class CompletionTables:
         cdef const double* rest
         for group in range(graph.num_groups):
             most_edges = max(most_edges, graph.first_edge[group + 1] - graph.first_edge[group])
-        # best[(edge * (L + 1) + placed) * J + j]: least cost of the edge's stage and all after it, the boundary before it left out.
+        # best[(edge * (L + 1) + placed) * J + j]: least cost of the edge's stage and all after it, the boundary before
+        # it left out.
         cdef double* by_edge = <double*>malloc(<size_t>max(most_edges, 1) * (num_layers + 1) * J * sizeof(double))
         if by_edge == NULL:
             raise MemoryError
@@ -172,7 +214,8 @@ cdef class CompletionTables:
                 for last in range(num_kinds):
                     if graph.slot[group * num_kinds + last] < 0:
                         continue
-                    into = self.values + self.offset[group] + <Py_ssize_t>graph.slot[group * num_kinds + last] * width * J
+                    into = self.values + self.offset[group]
+                    into += <Py_ssize_t>graph.slot[group * num_kinds + last] * width * J
                     for index in range(width * J):
                         into[index] = INFINITY
                     for edge in range(first, graph.first_edge[group + 1]):
