@@ -14,25 +14,37 @@ from poseidon.profile import Profile, load_profile
 from poseidon.search.options import SearchOptions
 from poseidon.search.result import SearchResult, SolutionStatus
 from poseidon.search.solve import solve
+from poseidon.search.warm_start import EarlierPlan, EarlierStage
 from poseidon.search.watch import Progress
 
 
-def find_plan(experiment: Experiment, report: Callable[[Progress], None] | None = None) -> Plan | NoPlan:
+def find_plan(
+    experiment: Experiment, report: Callable[[Progress], None] | None = None, start: Plan | None = None
+) -> Plan | NoPlan:
     """The best plan of an experiment, checked (`poseidon.plan.check`), or why there is none.
 
-    `report` is called with the progress a few times a second. Ctrl-C ends the search with the best plan so far. Raises
+    `report` is called with the progress a few times a second; `start` is an earlier plan, of this cluster or of one
+    much like it, that the search begins from. Ctrl-C ends the search with the best plan so far. Raises
     InputError when the model, the cluster and the batch allow no outer choice at all, or the profile can't be used.
     """
     started = time.perf_counter()
     profile = load_profile(experiment, recompute=recompute_modes(experiment))
     choices = list(costs(experiment, profile))
-    result = solve((problem for _, problem in choices), search_options(experiment), report)
+    earlier = None if start is None else _earlier(start)
+    result = solve((problem for _, problem in choices), search_options(experiment), report, earlier)
     summary = _summary(experiment, result, time.perf_counter() - started)
     if not result.solutions:
         return NoPlan(result.status, _reason(experiment, profile, result), summary)
     named = {choice.name: choice for choice, _ in choices}
     assert len(named) == len(choices), "two outer choices have the same name"
     return assured(build_plan(ProblemBuilder(experiment, profile), named, result, summary))
+
+
+def _earlier(plan: Plan) -> EarlierPlan:
+    """What a warm start needs of a plan."""
+    pipeline = plan.pipeline
+    stages = tuple(EarlierStage(stage.kind, stage.layers) for stage in pipeline.stages)
+    return EarlierPlan(pipeline.outer_choice, stages, pipeline.depths)
 
 
 def search_options(experiment: Experiment) -> SearchOptions:

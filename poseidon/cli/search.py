@@ -23,9 +23,15 @@ if TYPE_CHECKING:
 @click.option(
     "--top", type=click.IntRange(1, 1000), metavar="K", help="Report the best K plans, one for each outer choice."
 )
+@click.option(
+    "--start",
+    type=click.Path(path_type=Path),
+    metavar="PLAN.json",
+    help="Begin from an earlier plan, of this cluster or of one that lost or gained nodes.",
+)
 @click.option("--out", type=click.Path(path_type=Path), metavar="DIR", help="Write the plan to DIR/plan.json.")
 @result_options
-def search(as_json: bool, quiet: bool, out: Path | None, **options: Any) -> int:
+def search(as_json: bool, quiet: bool, out: Path | None, start: Path | None, **options: Any) -> int:
     """Finds the fastest plan of EXPERIMENT (a YAML file) and proves that none is faster.
 
     Options go before what the file says. Ctrl-C keeps the best plan so far.
@@ -36,7 +42,7 @@ def search(as_json: bool, quiet: bool, out: Path | None, **options: Any) -> int:
       poseidon-search --model configs/models/llama-3-8b.yaml --cluster configs/clusters/npu-1x1.yaml \\
           --global-batch-size 128 --seq-length 4096
     """
-    from poseidon.output.plan_file import prepare_directory
+    from poseidon.output.plan_file import prepare_directory, read_plan
     from poseidon.output.progress import display
     from poseidon.plan.plan import NoPlan
     from poseidon.planner import find_plan
@@ -45,8 +51,9 @@ def search(as_json: bool, quiet: bool, out: Path | None, **options: Any) -> int:
     experiment = experiment_from(options)
     if out is not None:
         prepare_directory(out)
+    earlier = None if start is None else read_plan(start)
     with display(quiet) as progress:
-        plan = find_plan(experiment, progress.show)
+        plan = find_plan(experiment, progress.show, earlier)
     if isinstance(plan, NoPlan):
         return _refuse(plan)
     return _deliver(plan, out, reporting)

@@ -28,6 +28,8 @@ class TerminationReason(StrEnum):
     """A plan within the gap that was asked for is proven."""
     TIME_LIMIT = "time limit"
     NODE_LIMIT = "search node limit"
+    TOO_LARGE = "too many device states"
+    """Some outer choice could only be bounded."""
     INTERRUPTED = "interrupted"
 
 

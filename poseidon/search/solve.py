@@ -9,10 +9,14 @@ from poseidon.cost.problem import Problem
 from poseidon.search.exact import Bounded, ExactSearch, bound
 from poseidon.search.incumbents import Incumbents
 from poseidon.search.options import SearchOptions
+from poseidon.search.policies import POLICIES
 from poseidon.search.result import Counters, SearchResult, SolutionStatus, TerminationReason
 from poseidon.search.tolerance import is_optimal, prune_fraction
+from poseidon.search.warm_start import EarlierPlan, starting_solutions
 from poseidon.search.watch import Progress, Watch
 
+MOST_STARTS = 16
+"""Outer choices, the most promising first, to which an earlier plan is fitted."""
 FIRST_BUDGET = 4000
 """Search nodes that each open outer choice gets in the first round; every further round doubles them."""
 
@@ -21,18 +25,21 @@ def solve(
     problems: Iterable[Problem],
     options: SearchOptions | None = None,
     report: Callable[[Progress], None] | None = None,
+    start: EarlierPlan | None = None,
 ) -> SearchResult:
     """Finds the fastest configuration over all problems, with a proven bound.
 
     `problems` are outer choices of one experiment (names must differ); `report` is called with the progress a few times
-    a second. Ctrl-C ends the search with the best plan so far. Raises ValueError for a problem whose schedule refuses
-    its shape.
+    a second, `start` an earlier plan to begin from (policy exact). Ctrl-C ends the search with the best plan so far.
+    Raises ValueError for a problem whose schedule refuses its shape.
     """
     options = options or SearchOptions()
     watch = Watch(options.time_limit_s, report)
+    if options.policy in POLICIES:
+        return POLICIES[options.policy](list(problems), options, watch)
     search = _OuterSearch([bound(problem) for problem in problems], options, watch)
     try:
-        search.run()
+        search.run(start)
     except KeyboardInterrupt:
         search.watch.interrupt()
     return search.result()
@@ -53,8 +60,15 @@ class _OuterSearch:
         self._open: dict[int, ExactSearch] = {}
         self._done = 0
         self._hit_node_limit = False
+        self._given_up: list[str] = []
 
-    def run(self) -> None:
+    def run(self, start: EarlierPlan | None) -> None:
+        if start is not None:
+            promising = [choice.arrays.problem for choice in self._choices if math.isfinite(choice.bound_ms)]
+            own = [problem for problem in promising if problem.name == start.problem]
+            for solution in starting_solutions([*own, *promising[:MOST_STARTS]], start):
+                self._incumbents.offer(solution, self.watch.seconds)
+                self._counters.simulations += 1
         samples = self._options.warmup_samples
         for index in range(len(self._choices)):
             if self.watch.must_stop():
@@ -101,6 +115,8 @@ class _OuterSearch:
         self._bounds[index] = search.bound_ms
         if search.solution is not None:
             self._incumbents.offer(search.solution, self.watch.seconds)
+        if search.given_up:
+            self._given_up.append(search.name)
         if search.done:
             self._close(index)
         self.watch.tell(self._progress)
@@ -144,6 +160,8 @@ class _OuterSearch:
     def _termination(self, lower_bound_ms: float) -> TerminationReason:
         if self.watch.stopped is not None:
             return self.watch.stopped
+        if self._given_up and not is_optimal(self._incumbents.best_ms, lower_bound_ms):
+            return TerminationReason.TOO_LARGE
         if self._hit_node_limit:
             return TerminationReason.NODE_LIMIT
         if self._options.gap > 0 and not is_optimal(self._incumbents.best_ms, lower_bound_ms):
@@ -151,8 +169,14 @@ class _OuterSearch:
         return TerminationReason.COMPLETE
 
     def _warnings(self) -> tuple[str, ...]:
+        warnings: tuple[str, ...] = ()
+        if self._given_up:
+            warnings += (
+                f"{len(self._given_up)} outer choices were only bounded, not searched: their clusters have too many device "
+                f"states ({self._given_up[0]}, for one)",
+            )
         if self._counters.bound_alarms:
-            return (
+            warnings += (
                 f"{self._counters.bound_alarms} search nodes had a worse bound than their parent: please report this",
             )
-        return ()
+        return warnings
