@@ -63,7 +63,7 @@ class OuterChoice:
         return f"dp{self.dp} tp{tp}{stages} mbs{self.micro_batch_size} {self.schedule}{chunks}{recompute}"
 
     def _mixed_tp(self) -> str:
-        if not self.layout.is_exact:
+        if self.layout.shares_devices:
             return "-per-stage"
         return "/".join(str(placement.tp) for placement in self.layout.placements)
 
@@ -85,7 +85,7 @@ def outer_choices(experiment: Experiment) -> OuterChoices:
     """
     pools = alike_nodes(experiment.cluster)
     layouts = free_layouts if has_free_layouts(experiment) else exact_layouts
-    choices: list[OuterChoice] = []
+    choices: dict[str, OuterChoice] = {}
     refusals: list[Refusal] = []
     for layout in layouts(experiment, pools):
         if isinstance(layout, Refusal):
@@ -95,8 +95,9 @@ def outer_choices(experiment: Experiment) -> OuterChoices:
             if isinstance(item, Refusal):
                 refusals.append(item)
             else:
-                choices.append(item)
-    return OuterChoices(tuple(choices), tuple(refusals))
+                # TP combinations that differ only for types without a stage are one choice.
+                choices.setdefault(item.name, item)
+    return OuterChoices(tuple(choices.values()), tuple(refusals))
 
 
 def _of_layout(experiment: Experiment, layout: Layout) -> Iterator[OuterChoice | Refusal]:

@@ -24,7 +24,7 @@ class SearchSettings(FileModel):
     """"node": the pipeline takes whole nodes in some order; "stage": any order of stage types."""
     tp: TpScope = "uniform"
     """Whether the TP degree is one for all stages, one per accelerator type, or free per stage."""
-    gap: Annotated[float, Field(strict=True, ge=0, le=1)] = 0.0
+    gap: Annotated[float, Field(strict=True, ge=0, lt=1)] = 0.0
     """Stop when the plan is proven within this fraction of the optimum."""
     time_limit_s: Annotated[float, Field(strict=True, gt=0, le=1e8)] | None = None
     """Stop after this many seconds; absent: no limit."""

@@ -19,6 +19,7 @@ So it takes 27 ms. All four configurations, as (kind, layers) a stage:
 
 from __future__ import annotations
 
+import random
 from dataclasses import replace
 from typing import Any
 
@@ -63,3 +64,24 @@ def chain(num_stages: int, num_layers: int, **changes: Any) -> Problem:
     half_ms = ((0.5,),)
     problem = replace(EXAMPLE, name="chain", num_stages=num_stages, num_layers=num_layers, kinds=(only,))
     return replace(problem, **({"intra_node_ms": half_ms, "inter_node_ms": half_ms, "num_micro_batches": 4} | changes))
+
+
+def hard_problem() -> Problem:
+    """Orders of four kinds that are nearly as good as the best without end: no search is over in 200 search nodes."""
+    rng = random.Random(2)
+    num_stages = 24
+    kinds = tuple(
+        kind(
+            f"kind {index}",
+            LayerCost(rng.uniform(1, 2), rng.uniform(2, 4), rng.uniform(0, 30)),
+            stages=6,
+            max_layers=((12,),) * num_stages,
+        )
+        for index in range(4)
+    )
+    times = tuple(tuple(rng.uniform(0.2, 6) for _ in kinds) for _ in kinds)
+    problem = replace(EXAMPLE, name="hard", kinds=kinds, assignment="stage", num_stages=num_stages, num_layers=100)
+    return replace(problem, num_micro_batches=36, intra_node_ms=times, inter_node_ms=times)
+
+
+HARD = hard_problem()

@@ -16,9 +16,7 @@ from tests.search.example import BEST, BEST_MS, EXAMPLE, FAST, SLOW, TIMES_MS
 
 
 @pytest.mark.parametrize(("stages", "time_ms"), TIMES_MS.items())
-def test_each_configuration_takes_what_it_takes_by_hand(
-    stages: tuple[tuple[int, int], ...], time_ms: float
-) -> None:
+def test_each_configuration_takes_what_it_takes_by_hand(stages: tuple[tuple[int, int], ...], time_ms: float) -> None:
     configuration = tuple(StageChoice(kind, (layers,)) for kind, layers in stages)
     assert reference_time(EXAMPLE, configuration) == time_ms
     assert configuration_time(EXAMPLE, configuration) == time_ms
