@@ -21,7 +21,7 @@ from poseidon.search.options import INTERLEAVED_NODES, SearchOptions
 from poseidon.search.quick_bound import quick_bound
 from poseidon.search.relaxation import CountRelaxation
 from poseidon.search.result import Counters, Solution, StageChoice
-from poseidon.search.thresholds import achievable, least_bottleneck, limits_under, spread
+from poseidon.search.thresholds import Thresholds, achievable, least_bottleneck, limits_under, spread
 from poseidon.search.tolerance import prune_fraction
 
 SLICE = 200
@@ -75,6 +75,13 @@ class ExactSearch:
         if not self._graph.complete:
             self._relax()
             return
+        try:
+            self._begin(samples)
+        except MemoryError:
+            self._relax()
+
+    def _begin(self, samples: int) -> None:
+        """Samples and opens; raises MemoryError where even the smallest tables are too large."""
         most_after = most_layers_after(self._graph, self._arrays.max_layers.max(axis=2), self._arrays.least_layers)
         if most_after[0] < self._arrays.num_layers:
             self.bound_ms, self.done = math.inf, True
@@ -166,19 +173,31 @@ class ExactSearch:
         return float(values[index]) if index < len(values) else math.inf
 
     def _tables(self, least_ms: float, ceiling_ms: float, tolerance: float) -> BranchAndBound:
+        """Tables for a range of the bottleneck, with as many thresholds as memory allows; MemoryError where not even two fit."""
         values = achievable(self._arrays, least_ms, ceiling_ms)
-        thresholds = spread(least_ms, values, ceiling_ms, self._options.num_thresholds)
-        if self._relaxation is not None:
-            tables = self._relaxation.tables(thresholds, self.cutoff_ms, self._options.most_table_values)
-            return BranchAndBound(self._arrays, tables, self.cutoff_ms, tolerance, self._relaxation.charges)
-        first = thresholds.first_allowed(self._arrays, self.cutoff_ms)
-        limits = limits_under(self._arrays, float(thresholds.high[-1]), self.cutoff_ms)
-        tables = CompletionTables(
-            self._graph, self._arrays, thresholds.low, thresholds.high, first, limits, self._options.most_table_values
-        )
+        count = self._options.num_thresholds
+        while True:
+            thresholds = spread(least_ms, values, ceiling_ms, count)
+            if self._relaxation is not None:
+                tables = self._relaxation.tables(thresholds, self.cutoff_ms, self._options.most_table_values)
+                return BranchAndBound(self._arrays, tables, self.cutoff_ms, tolerance, self._relaxation.charges)
+            try:
+                tables = self._exact_tables(thresholds)
+                break
+            except MemoryError:
+                if count <= 2:
+                    raise
+                count //= 2
         if self._kernel is not None:
             return ChunkedSearch(self._arrays, tables, self.cutoff_ms, tolerance, self._kernel, MOST_SPLITS)
         return BranchAndBound(self._arrays, tables, self.cutoff_ms, tolerance)
+
+    def _exact_tables(self, thresholds: Thresholds) -> CompletionTables:
+        first = thresholds.first_allowed(self._arrays, self.cutoff_ms)
+        limits = limits_under(self._arrays, float(thresholds.high[-1]), self.cutoff_ms)
+        return CompletionTables(
+            self._graph, self._arrays, thresholds.low, thresholds.high, first, limits, self._options.most_table_values
+        )
 
     def _take(self, search: BranchAndBound) -> None:
         """Takes over what a search has found."""

@@ -44,10 +44,16 @@ def cases(suite: str) -> list[Case]:
     stage = {"assignment": "stage"}
     if suite == "settings":
         names = [*SETTINGS, *CLUSTERS, "quickstart"]
-        return [Case(f"{name}, {by} orders", name, search={"assignment": by}) for name in names for by in ("node", "stage")]
+        return [
+            Case(f"{name}, {by} orders", name, search={"assignment": by}) for name in names for by in ("node", "stage")
+        ]
     if suite == "schedules":
         schedules = ["1f1b", "eager_1f1b", "adaptive_1f1b", "interleaved_1f1b", "gpipe"]
-        return [Case(f"{n}, {s}", n, training={"schedules": [s]}) for n in [*SETTINGS, *CLUSTERS] for s in schedules[: 3 if n in CLUSTERS else 5]]
+        return [
+            Case(f"{n}, {s}", n, training={"schedules": [s]})
+            for n in [*SETTINGS, *CLUSTERS]
+            for s in schedules[: 3 if n in CLUSTERS else 5]
+        ]
     if suite == "wide":
         wide: dict[str, dict[str, Any]] = {
             "TP per type": {"tp": "per-type"},
@@ -55,16 +61,26 @@ def cases(suite: str) -> list[Case]:
             "idle devices": {"allow_idle": True},
             "TP per stage, idle devices": {"tp": "per-stage", "allow_idle": True},
         }
-        found = [Case(f"{n}, {label}", n, search={**stage, **values}) for n in SETTINGS[:4] for label, values in wide.items()]
+        found = [
+            Case(f"{n}, {label}", n, search={**stage, **values}) for n in SETTINGS[:4] for label, values in wide.items()
+        ]
         everything = {"schedules": ["1f1b", "eager_1f1b", "adaptive_1f1b"], "recompute": "auto"}
         found += [Case(f"{n}, 3 schedules, recompute auto", n, training=everything) for n in SETTINGS]
-        return [*found, *(Case(f"{n}, mixed stack (DeepSeek-V3 layers, cut down)", n, {"model": "mixed"}, stage) for n in SETTINGS[:4])]
+        return [
+            *found,
+            *(
+                Case(f"{n}, mixed stack (DeepSeek-V3 layers, cut down)", n, {"model": "mixed"}, stage)
+                for n in SETTINGS[:4]
+            ),
+        ]
     if suite == "scale":
         return [
             Case("1,152 devices", "scale-1152", search=stage),
             Case("4,608 devices, gap 0.1 %", "scale-4608", search={"gap": 0.001, "time_limit_s": 60.0}),
             Case("10,368 devices, gap 0.1 %", "scale-10368", search={"gap": 0.001, "time_limit_s": 60.0}),
-            Case("10,368 devices of 8 types, gap 1 %", "scale-10368-8-types", search={"gap": 0.01, "time_limit_s": 60.0}),
+            Case(
+                "10,368 devices of 8 types, gap 1 %", "scale-10368-8-types", search={"gap": 0.01, "time_limit_s": 60.0}
+            ),
         ]
     return growth_cases()
 
@@ -74,13 +90,30 @@ def growth_cases() -> list[Case]:
     found = []
     for scale in (1, 2, 3, 4, 6, 8, 12):
         counts = {"A2-2": scale, "A2-3": scale, "A2-4": 4 * scale}
-        found.append(Case(f"devices {48 * scale}", "setting6-288", search={"assignment": "stage", "time_limit_s": 60.0}, counts=counts))
-    for types in range(1, 9):
-        found.append(Case(f"types {types}", "scale-10368-8-types", {"global_batch_size": 1024}, {"assignment": "stage", "time_limit_s": 30.0, "gap": 0.001}, {"types": types}))
+        found.append(
+            Case(
+                f"devices {48 * scale}",
+                "setting6-288",
+                search={"assignment": "stage", "time_limit_s": 60.0},
+                counts=counts,
+            )
+        )
+    for types in range(3, 9):
+        limits = {"assignment": "stage", "time_limit_s": 30.0, "gap": 0.001}
+        found.append(Case(f"types {types}", f"scale-{types}-types", search=limits))
     for layers in (20, 40, 60, 80, 120, 160):
-        found.append(Case(f"layers {layers}", "setting6-96", search={"assignment": "stage", "time_limit_s": 60.0}, layers=layers))
+        found.append(
+            Case(f"layers {layers}", "setting6-96", search={"assignment": "stage", "time_limit_s": 60.0}, layers=layers)
+        )
     for batch in (128, 256, 512, 1024, 2048, 4096):
-        found.append(Case(f"batch {batch}", "setting6-288", {"global_batch_size": batch}, {"assignment": "stage", "time_limit_s": 60.0}))
+        found.append(
+            Case(
+                f"batch {batch}",
+                "setting6-288",
+                {"global_batch_size": batch},
+                {"assignment": "stage", "time_limit_s": 60.0},
+            )
+        )
     return found
 
 
@@ -125,10 +158,7 @@ def reshaped(experiment: Any, case: Case) -> Any:
         model = full.model_copy(update={"num_layers": 24, "moe": experts})
     if case.layers:
         model = model.model_copy(update={"num_layers": case.layers})
-    if "types" in case.counts:
-        groups = [group.model_copy(update={"count": 16}) for group in cluster.nodes[: case.counts["types"]]]
-        cluster = cluster.model_copy(update={"nodes": tuple(groups)})
-    elif case.counts:
+    if case.counts:
         groups = [group.model_copy(update={"count": case.counts[group.accelerator]}) for group in cluster.nodes]
         cluster = cluster.model_copy(update={"nodes": tuple(groups)})
     return experiment.model_copy(update={"model": model, "cluster": cluster})
@@ -170,7 +200,9 @@ def plot(rows: list[dict[str, Any]], path: Path) -> None:
 
     figure, axes = plt.subplots(1, 4, figsize=(14, 3.4), layout="constrained")
     for axis, what in zip(axes, ("devices", "types", "layers", "batch"), strict=True):
-        points = [(int(row["case"].split()[1]), row) for row in rows if row["case"].startswith(what) and "seconds" in row]
+        points = [
+            (int(row["case"].split()[1]), row) for row in rows if row["case"].startswith(what) and "seconds" in row
+        ]
         axis.plot([x for x, _ in points], [row["seconds"] for _, row in points], "o-", label="seconds")
         for x, row in points:
             if row["gap %"]:

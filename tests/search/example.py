@@ -11,7 +11,7 @@ The best plan is one layer on `slow`, then two on `fast`: stages of 2 + 4 ms and
 
 So it takes 27 ms. All four configurations, as (kind, layers) a stage:
 
-    slow 1, fast 2:  27 ms    the last stage has 2 x (3 + 6) to do from 3 on; then transfer, B1 and all-reduce: 1 + 4 + 1
+    slow 1, fast 2:  27 ms    the last stage has 2 x (3 + 6) to do from 3 on; then transfer, B1, all-reduce: 1 + 4 + 1
     slow 2, fast 1:  30 ms    F0 0-4, then 5-7 and 7-11 there; B0 12-20, B1 20-28 (no wait), all-reduce 2
     fast 2, slow 1:  34 ms    3 + 2 x (4 + 8) + 1 + 4 + 2
     fast 1, slow 2:  42 ms    2 + 2 x (6 + 12) + 1 + 2 + 1
@@ -31,12 +31,13 @@ TIMES_MS = {((SLOW, 1), (FAST, 2)): 27.0, ((SLOW, 2), (FAST, 1)): 30.0, ((FAST, 
 TIMES_MS[(FAST, 1), (SLOW, 2)] = 42.0
 BEST = (StageChoice(SLOW, (1,)), StageChoice(FAST, (2,)))
 BEST_MS = 27.0
+NOTHING = LayerCost()
 ONE_MS = ((1.0, 1.0), (1.0, 1.0))
 
 
-def kind(name: str, layer: LayerCost, head: LayerCost = LayerCost(), **changes: Any) -> Kind:
+def kind(name: str, layer: LayerCost, head: LayerCost = NOTHING, **changes: Any) -> Kind:
     """A kind that fills one stage and holds at most two layers on each of two stages."""
-    fields: dict[str, Any] = {"stages": 1, "stages_per_node": 1, "first": LayerCost(), "max_layers": ((2,), (2,))}
+    fields: dict[str, Any] = {"stages": 1, "stages_per_node": 1, "first": NOTHING, "max_layers": ((2,), (2,))}
     return Kind(name, layers=(layer,), last=head, **(fields | changes))
 
 
@@ -62,8 +63,9 @@ def chain(num_stages: int, num_layers: int, **changes: Any) -> Problem:
     room = ((num_layers,),) * num_stages
     only = kind("only", LayerCost(1.0, 2.0), stages=num_stages, max_layers=room)
     half_ms = ((0.5,),)
+    fields: dict[str, Any] = {"intra_node_ms": half_ms, "inter_node_ms": half_ms, "num_micro_batches": 4}
     problem = replace(EXAMPLE, name="chain", num_stages=num_stages, num_layers=num_layers, kinds=(only,))
-    return replace(problem, **({"intra_node_ms": half_ms, "inter_node_ms": half_ms, "num_micro_batches": 4} | changes))
+    return replace(problem, **(fields | changes))
 
 
 def hard_problem() -> Problem:

@@ -54,7 +54,6 @@ def test_its_walks_are_the_orders_and_depths_of_the_problem(problem: Problem) ->
         depths = [()] * len(found)
     expected = [(order, chosen) for order in all_orders(problem) for chosen in all_depths(problem)]
     assert sorted(zip(kinds, depths, strict=True)) == sorted(expected)
-    assert all(place == index for steps in found for index, place in enumerate(p for _, p, _ in steps)) or depths[0]
 
 
 @given(problem=problems(SILENT))
@@ -99,11 +98,8 @@ def test_a_stage_lies_in_one_node_or_covers_whole_ones() -> None:
     assert sorted(orders_of(pool)) == [(0, 0, 1), (1, 0, 0)]
     assert orders_of(replace(pool, num_stages=1)) == [(2,)]
     assert orders_of(replace(pool, num_stages=2)) == [(1, 1)]
-    assert sorted(orders_of(replace(pool, num_stages=2, allow_idle=True))) == [(0, 0), (0, 1), (1, 0), (1, 1)][:0] + [
-        (0, 0),
-        (1, 0),
-        (1, 1),
-    ]
+    # Left idle: in 2 + 4 the four devices would begin inside the first node and end in the second.
+    assert sorted(orders_of(replace(pool, num_stages=2, allow_idle=True))) == [(0, 0), (1, 0), (1, 1)]
 
 
 def test_a_node_that_was_left_is_used_up_where_devices_may_stay_idle() -> None:
