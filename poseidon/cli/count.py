@@ -46,7 +46,7 @@ def _count(problem: Problem) -> int:
 
     try:
         return count_configurations(problem)
-    except MemoryError as error:
+    except ValueError as error:
         raise InputError(Mistake("", problem.name, str(error) or "is too large to count")) from None
 
 

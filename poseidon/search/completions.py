@@ -17,8 +17,9 @@ class Completions:
     With several chunks each way to split a stage's layers over them counts.
     """
 
-    def __init__(self, space: Space) -> None:
-        """Counts from the last stage to the first."""
+    def __init__(self, space: Space, first_kind: int | None = None) -> None:
+        """Counts from the last stage to the first; with `first_kind` only pipelines that begin with this kind."""
+        self._first_kind = first_kind
         self._arrays = space.arrays
         self._edges = space.edges.tolist()
         self._first_edge = space.first_edge.tolist()
@@ -46,14 +47,20 @@ class Completions:
         lasts = range(self._num_kinds) if self._by_last else range(1)
         if is_final:
             done = [*self._none[1:], 1]
-            return [done for _ in lasts]
+            return [self._none if self._cannot_wrap(last) else done for last in lasts]
         edges = self._edges[self._first_edge[group] : self._first_edge[group + 1]]
+        if group == 0 and self._first_kind is not None:
+            edges = [edge for edge in edges if edge[1] == self._first_kind]
         ways = [(kind, within, self._ways(kind, place, target)) for _, kind, place, target, within in edges]
         rows = []
         for last in lasts:
             allowed = [row for kind, within, row in ways if group == 0 or not self._is_blocked(last, kind, within)]
             rows.append([sum(column) for column in zip(*allowed, strict=True)] if allowed else self._none)
         return rows
+
+    def _cannot_wrap(self, last: int) -> bool:
+        """Whether a last stage of this kind cannot talk to the first stage's next chunk."""
+        return self._first_kind is not None and self._by_last and bool(self._blocked[0][last, self._first_kind])
 
     def _is_blocked(self, last: int, kind: int, within: int) -> bool:
         pools = self._arrays.pool_of_kind

@@ -89,7 +89,9 @@ cdef class ChunkedSearch(BranchAndBound):
             return  # the last stage cannot talk to the first
         self._set_leaf()
         self._even_split()
-        if not self._improve_split(enough) and self.is_searching:
+        if self._improve_split(enough):
+            self.floor_ms = min(self.floor_ms, candidate.bound)  # good enough: splits not tried are only known to keep to the bound
+        elif self.is_searching:
             for i in range(self.num_stages):
                 for chunk in range(1, self.num_chunks):
                     splits = splits * (self.layers[i] - chunk) / chunk
