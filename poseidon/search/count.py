@@ -12,7 +12,8 @@ from poseidon.search.space import space_of
 def count_configurations(problem: Problem) -> int:
     """Distinct orders x allocations within memory of one outer choice, as an exact integer.
 
-    With several chunks each way to split a stage's layers over them counts, with depths to choose each choice. Raises ValueError where
+    With several chunks each way to split a stage's layers over them counts, with depths to choose each choice. Raises
+    ValueError where
     the schedule refuses the shape or there are too many device states.
     """
     space = space_of(problem)

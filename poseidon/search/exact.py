@@ -173,7 +173,9 @@ class ExactSearch:
         return float(values[index]) if index < len(values) else math.inf
 
     def _tables(self, least_ms: float, ceiling_ms: float, tolerance: float) -> BranchAndBound:
-        """Tables for a range of the bottleneck, with as many thresholds as memory allows; MemoryError where not even two fit."""
+        """Tables for a range of the bottleneck, with as many thresholds as memory allows; MemoryError where not even
+        two fit.
+        """
         values = achievable(self._arrays, least_ms, ceiling_ms)
         count = self._options.num_thresholds
         while True:

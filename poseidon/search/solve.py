@@ -172,8 +172,8 @@ class _OuterSearch:
         warnings: tuple[str, ...] = ()
         if self._given_up:
             warnings += (
-                f"{len(self._given_up)} outer choices were only bounded, not searched: their clusters have too many device "
-                f"states ({self._given_up[0]}, for one)",
+                f"{len(self._given_up)} outer choices were only bounded, not searched: they have too many device states "
+                f"({self._given_up[0]}, for one)",
             )
         if self._counters.bound_alarms:
             warnings += (

@@ -36,8 +36,10 @@ class EarlierPlan:
 def starting_solutions(problems: Iterable[Problem], earlier: EarlierPlan) -> list[Solution]:
     """Feasible configurations that follow an earlier plan, one for each problem where there is one.
 
-    In its own problem the plan is taken as it is where it still fits. Elsewhere, or where it no longer fits, its order of accelerators is
-    stretched over the stages and its layers are shared out anew (problems with one chunk, fixed depths and devices of their own).
+    In its own problem the plan is taken as it is where it still fits. Elsewhere, or where it no longer fits, its order
+    of accelerators is
+    stretched over the stages and its layers are shared out anew (problems with one chunk, fixed depths and devices of
+    their own).
     """
     found = []
     for problem in problems:
@@ -100,7 +102,9 @@ def _mended(problem: Problem, earlier: Sequence[EarlierStage]) -> tuple[StageCho
 
 
 def _stretched_order(problem: Problem, earlier: Sequence[EarlierStage]) -> list[int]:
-    """The earlier order of accelerators over the problem's stages, node by node; kinds that run out give way to the fullest one left."""
+    """The earlier order of accelerators over the problem's stages, node by node; kinds that run out give way to the
+    fullest one left.
+    """
     left = [kind.stages for kind in problem.kinds]
     order: list[int] = []
     while len(order) < problem.num_stages:
@@ -115,7 +119,9 @@ def _stretched_order(problem: Problem, earlier: Sequence[EarlierStage]) -> list[
 
 
 def _shared_out(problem: Problem, kinds: Sequence[int]) -> list[int] | None:
-    """Layers for each stage: one each, then each further one to the stage that stays fastest with it; None where memory is short."""
+    """Layers for each stage: one each, then each further one to the stage that stays fastest with it; None where
+    memory is short.
+    """
     limits = [problem.kinds[kind].max_layers[index][0] for index, kind in enumerate(kinds)]
     if min(limits) < 1 or sum(limits) < problem.num_layers:
         return None

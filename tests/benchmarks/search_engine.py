@@ -2,7 +2,9 @@
 
 Each case runs in a process of its own, so that its peak memory is its own too. Usage:
 
-    python tests/benchmarks/search_engine.py [settings|schedules|wide|scale|growth ...] [--markdown FILE] [--figure FILE.svg]
+    python tests/benchmarks/search_engine.py [SUITE ...] [--markdown FILE] [--figure FILE.svg]
+
+Suites: settings, schedules, wide, scale, growth.
 """
 
 from __future__ import annotations
@@ -86,35 +88,17 @@ def cases(suite: str) -> list[Case]:
 
 
 def growth_cases() -> list[Case]:
-    """Growth with devices, types, layers and micro-batches, one at a time, around the 288-NPU setting."""
-    found = []
-    for scale in (1, 2, 3, 4, 6, 8, 12):
-        counts = {"A2-2": scale, "A2-3": scale, "A2-4": 4 * scale}
-        found.append(
-            Case(
-                f"devices {48 * scale}",
-                "setting6-288",
-                search={"assignment": "stage", "time_limit_s": 60.0},
-                counts=counts,
-            )
-        )
-    for types in range(3, 9):
-        limits = {"assignment": "stage", "time_limit_s": 30.0, "gap": 0.001}
-        found.append(Case(f"types {types}", f"scale-{types}-types", search=limits))
-    for layers in (20, 40, 60, 80, 120, 160):
-        found.append(
-            Case(f"layers {layers}", "setting6-96", search={"assignment": "stage", "time_limit_s": 60.0}, layers=layers)
-        )
-    for batch in (128, 256, 512, 1024, 2048, 4096):
-        found.append(
-            Case(
-                f"batch {batch}",
-                "setting6-288",
-                {"global_batch_size": batch},
-                {"assignment": "stage", "time_limit_s": 60.0},
-            )
-        )
-    return found
+    """Growth with devices, types, layers and micro-batches, one at a time, around the paper's setting 6."""
+    limits = {"assignment": "stage", "time_limit_s": 60.0}
+    close = {"assignment": "stage", "time_limit_s": 30.0, "gap": 0.001}
+    counts = {scale: {"A2-2": scale, "A2-3": scale, "A2-4": 4 * scale} for scale in (1, 2, 3, 4, 6, 8, 12)}
+    batches = [{"global_batch_size": batch} for batch in (128, 256, 512, 1024, 2048, 4096)]
+    return [
+        *(Case(f"devices {48 * n}", "setting6-288", search=limits, counts=nodes) for n, nodes in counts.items()),
+        *(Case(f"types {n}", f"scale-{n}-types", search=close) for n in range(3, 9)),
+        *(Case(f"layers {n}", "setting6-96", search=limits, layers=n) for n in (20, 40, 60, 80, 120, 160)),
+        *(Case(f"batch {b['global_batch_size']}", "setting6-288", b, limits) for b in batches),
+    ]
 
 
 def run_case(case: Case) -> dict[str, Any]:

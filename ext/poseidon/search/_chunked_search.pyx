@@ -90,7 +90,8 @@ cdef class ChunkedSearch(BranchAndBound):
         self._set_leaf()
         self._even_split()
         if self._improve_split(enough):
-            self.floor_ms = min(self.floor_ms, candidate.bound)  # good enough: splits not tried are only known to keep to the bound
+            # good enough: splits not tried are only known to keep to the bound
+            self.floor_ms = min(self.floor_ms, candidate.bound)
         elif self.is_searching:
             for i in range(self.num_stages):
                 for chunk in range(1, self.num_chunks):
