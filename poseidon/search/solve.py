@@ -172,7 +172,7 @@ class _OuterSearch:
         warnings: tuple[str, ...] = ()
         if self._given_up:
             warnings += (
-                f"{len(self._given_up)} outer choices were only bounded, not searched: they have too many device states "
+                f"{len(self._given_up)} outer choices were only bounded, not searched: too many device states "
                 f"({self._given_up[0]}, for one)",
             )
         if self._counters.bound_alarms:

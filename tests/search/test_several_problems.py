@@ -144,8 +144,8 @@ def test_a_time_limit_that_is_over_at_once_leaves_the_cheapest_bound() -> None:
 
 def test_a_time_limit_keeps_the_best_plan_so_far(monkeypatch: pytest.MonkeyPatch) -> None:
     # The clock stands still until the first plan is there; then the time is up.
-    clock = SimpleNamespace(now=0.0, perf_counter=lambda: clock.now)
-    monkeypatch.setattr("poseidon.search.watch.time", clock)
+    clock = SimpleNamespace(now=0.0)
+    monkeypatch.setattr("poseidon.search.watch.time", SimpleNamespace(perf_counter=lambda: clock.now))
 
     def run_out(progress: Progress) -> None:
         clock.now += 100.0 if math.isfinite(progress.best_ms) else 0.0

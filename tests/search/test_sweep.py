@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import numpy as np
 import pytest
 from hypothesis import given
@@ -70,8 +72,8 @@ def test_two_stages_by_hand() -> None:
         ({"warmup": np.array([2, 0], dtype=np.int32)}, "warmup must lie between 1 and the number of micro-batches"),
     ],
 )
-def test_sizes_that_do_not_agree_are_refused(changes: dict[str, np.ndarray], message: str) -> None:
-    fields = {
+def test_sizes_that_do_not_agree_are_refused(changes: dict[str, Any], message: str) -> None:
+    fields: dict[str, Any] = {
         "warmup": np.array([2, 1], dtype=np.int32),
         "num_micro_batches": 2,
         "forward": np.ones(2),
