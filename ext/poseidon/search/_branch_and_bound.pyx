@@ -328,6 +328,9 @@ cdef class BranchAndBound:
                     self.num_pruned_by_table += 1
                     self.floor_ms = min(self.floor_ms, candidate.bound)
                     continue
+                if self.relaxed:
+                    # The tables apply family 2 with the least tails of all, which may be more than what the charges leave.
+                    candidate.bound = max(candidate.bound, self.bound[stage])
                 candidate.round_trip = round_trip
                 candidate.delay = max(rest[loosest] - charged, 0.0)
                 candidate.edge = edge
