@@ -144,3 +144,41 @@ def compositions(total: int, parts: int) -> Iterator[tuple[int, ...]]:
     for first in range(1, total - parts + 2):
         for rest in compositions(total - first, parts - 1):
             yield (first, *rest)
+
+
+def time_prefix(
+    warmup: Sequence[int],
+    num_micro_batches: int,
+    forward: Sequence[float],
+    backward: Sequence[float],
+    all_reduce: Sequence[float],
+    send_forward: Sequence[float],
+    send_backward: Sequence[float],
+    delay: float,
+) -> float:
+    """Longest path of a pipeline's first stages, ms: the twin of the kernel of that name, bit for bit.
+
+    Wave m runs B[s, m] and then F[s, m + warmup[s]] on every stage s, from the last of the given stages to the first; a
+    gradient is back at the last of them `delay` after its forward ended there.
+    """
+    last = len(forward) - 1
+    clock = [0.0] * len(forward)
+    ends = [[0.0] * num_micro_batches for _ in forward]
+
+    def run_forward(stage: int, microbatch: int) -> None:
+        start = clock[stage]
+        if stage:
+            start = max(start, ends[stage - 1][microbatch] + send_forward[stage - 1])
+        clock[stage] = ends[stage][microbatch] = start + forward[stage]
+
+    for stage in range(len(forward)):
+        for microbatch in range(warmup[stage]):
+            run_forward(stage, microbatch)
+    for microbatch in range(num_micro_batches):
+        arrival = ends[last][microbatch] + delay
+        for stage in range(last, -1, -1):
+            clock[stage] = max(clock[stage], arrival) + backward[stage]
+            arrival = clock[stage] + (send_backward[stage - 1] if stage else 0.0)
+            if microbatch + warmup[stage] < num_micro_batches:
+                run_forward(stage, microbatch + warmup[stage])
+    return max(end + extra for end, extra in zip(clock, all_reduce, strict=True))
