@@ -329,7 +329,8 @@ cdef class BranchAndBound:
                     self.floor_ms = min(self.floor_ms, candidate.bound)
                     continue
                 if self.relaxed:
-                    # The tables apply family 2 with the least tails of all, which may be more than what the charges leave.
+                    # The tables apply family 2 with the least tails of all, which may be more than what the charges
+                    # leave.
                     candidate.bound = max(candidate.bound, self.bound[stage])
                 candidate.round_trip = round_trip
                 candidate.delay = max(rest[loosest] - charged, 0.0)
