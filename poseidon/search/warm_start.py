@@ -4,8 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
+from math import isfinite
 
-from poseidon.cost.problem import Kind, Problem
+import numpy as np
+
+from poseidon.cost.problem import Kind, Place, Problem
+from poseidon.search._stage_graph import StageGraph
+from poseidon.search.arrays import Floats, SearchArrays, search_arrays
 from poseidon.search.evaluate import configuration_time
 from poseidon.search.result import Solution, StageChoice
 
@@ -43,62 +48,80 @@ def starting_solutions(problems: Iterable[Problem], earlier: EarlierPlan) -> lis
     """
     found = []
     for problem in problems:
-        stages = _as_it_is(problem, earlier)
-        depths = earlier.depths
-        if stages is None:
-            stages, depths = _mended(problem, earlier.stages), ()
-        if stages is not None:
-            found.append(Solution(problem, stages, configuration_time(problem, stages, depths), depths))
+        for stages, depths in (_as_it_is(problem, earlier), _mended(problem, earlier.stages)):
+            if stages and _is_configuration(problem, stages, depths):
+                found.append(Solution(problem, stages, configuration_time(problem, stages, depths), depths))
+                break
     return found
 
 
-def _as_it_is(problem: Problem, earlier: EarlierPlan) -> tuple[StageChoice, ...] | None:
+Attempt = tuple[tuple[StageChoice, ...], tuple[int, ...]]
+NOTHING: Attempt = ((), ())
+
+
+def _as_it_is(problem: Problem, earlier: EarlierPlan) -> Attempt:
     names = [kind.name for kind in problem.kinds]
-    kinds = [stage.kind for stage in earlier.stages]
-    if problem.name != earlier.problem or len(kinds) != problem.num_stages or not set(kinds) <= set(names):
-        return None
-    if any(len(stage.layers) != problem.num_chunks for stage in earlier.stages):
-        return None
-    if sum(sum(stage.layers) for stage in earlier.stages) != problem.num_layers:
-        return None
-    if problem.pools or problem.allow_idle or any(kinds.count(kind.name) != kind.stages for kind in problem.kinds):
-        return None
+    if problem.name != earlier.problem or not {stage.kind for stage in earlier.stages} <= set(names):
+        return NOTHING
     stages = tuple(StageChoice(names.index(stage.kind), stage.layers) for stage in earlier.stages)
-    return stages if _fits(problem, stages, earlier.depths) else None
+    return stages, earlier.depths
 
 
-def _fits(problem: Problem, stages: Sequence[StageChoice], depths: Sequence[int]) -> bool:
-    """Whether every stage respects its memory limit, and whole nodes stay together where they must."""
-    placed = 0
-    place_of = {(place.stage, place.warmup): index for index, place in enumerate(problem.places)}
+def _is_configuration(problem: Problem, stages: Sequence[StageChoice], depths: Sequence[int]) -> bool:
+    """Whether this is a feasible configuration of the problem, by its stage graph and its memory limits."""
+    adaptive = problem.schedule == "adaptive_1f1b"
+    if len(stages) != problem.num_stages or len(depths) != (problem.num_stages - 1 if adaptive else 0):
+        return False
+    if any(len(stage.layers) != problem.num_chunks or min(stage.layers) < 1 for stage in stages):
+        return False
+    if sum(stage.num_layers for stage in stages) != problem.num_layers:
+        return False
+    arrays = search_arrays(problem)
+    graph = StageGraph(arrays)
+    return graph.complete and _reaches_the_end(arrays, graph, stages, depths)
+
+
+def _reaches_the_end(
+    arrays: SearchArrays, graph: StageGraph, stages: Sequence[StageChoice], depths: Sequence[int]
+) -> bool:
+    """Follows the edges of the stages' kinds and places, within memory and over boundaries where the kinds can talk."""
+    num_stages, placed, last = arrays.num_stages, 0, -1
+    edges, groups = graph.edges, {0}
     for index, stage in enumerate(stages):
-        warmup = 1 + sum(depths[index:]) if depths else problem.num_stages - index
-        place = place_of.get((index, warmup))
-        if place is None:
+        extra = sum(depths[index:]) - (num_stages - 1 - index) if depths else 0
+        place = int(arrays.first_place[index]) + extra
+        first_place_after = arrays.first_place[index + 1] if index + 1 < num_stages else len(arrays.warmup)
+        if extra < 0 or place >= first_place_after:
             return False
-        row = problem.kinds[stage.kind].max_layers[place]
-        if stage.num_layers > (row[min(placed, len(row) - 1)] if len(row) > 1 else row[0]):
+        limits = arrays.max_layers[stage.kind, place]
+        if stage.num_layers > limits[min(placed, len(limits) - 1)]:
             return False
-        placed += stage.num_layers
-    return problem.assignment == "stage" or _keeps_nodes(problem, [stage.kind for stage in stages])
+        mine = edges[np.isin(edges[:, 0], list(groups)) & (edges[:, 1] == stage.kind) & (edges[:, 2] == place)]
+        if last >= 0:
+            within = mine[:, 4].astype(bool) & (arrays.pool_of_kind[last] == arrays.pool_of_kind[stage.kind])
+            times = np.where(
+                within, _both_ways(arrays.intra_node, last, stage.kind), _both_ways(arrays.inter_node, last, stage.kind)
+            )
+            mine = mine[np.isfinite(times)]
+        groups = set(mine[:, 3].tolist())
+        placed, last = placed + stage.num_layers, stage.kind
+    wraps = arrays.num_chunks == 1 or isfinite(_both_ways(arrays.inter_node, last, stages[0].kind))
+    return wraps and bool(graph.finals[list(groups)].any())
 
 
-def _keeps_nodes(problem: Problem, kinds: Sequence[int]) -> bool:
-    index = 0
-    while index < len(kinds):
-        size = problem.kinds[kinds[index]].stages_per_node
-        if len(set(kinds[index : index + size])) > 1 or index + size > len(kinds):
-            return False
-        index += size
-    return True
+def _both_ways(times: Floats, one: int, other: int) -> float:
+    return float(times[one, other] + times[other, one])
 
 
-def _mended(problem: Problem, earlier: Sequence[EarlierStage]) -> tuple[StageChoice, ...] | None:
-    if problem.pools or problem.allow_idle or problem.num_chunks > 1 or problem.most_depth > 1 or problem.layer_types:
-        return None
+def _mended(problem: Problem, earlier: Sequence[EarlierStage]) -> Attempt:
+    if problem.pools or problem.allow_idle or problem.num_chunks > 1:
+        return NOTHING
+    if any(len(row) > 1 for kind in problem.kinds for row in kind.max_layers):
+        return NOTHING
     kinds = _stretched_order(problem, earlier)
     layers = _shared_out(problem, kinds)
-    return tuple(StageChoice(kind, (count,)) for kind, count in zip(kinds, layers, strict=True)) if layers else None
+    depths = (1,) * (problem.num_stages - 1) if problem.schedule == "adaptive_1f1b" else ()
+    return tuple(StageChoice(kind, (count,)) for kind, count in zip(kinds, layers, strict=True)), depths
 
 
 def _stretched_order(problem: Problem, earlier: Sequence[EarlierStage]) -> list[int]:
@@ -118,17 +141,19 @@ def _stretched_order(problem: Problem, earlier: Sequence[EarlierStage]) -> list[
     return order
 
 
-def _shared_out(problem: Problem, kinds: Sequence[int]) -> list[int] | None:
-    """Layers for each stage: one each, then each further one to the stage that stays fastest with it; None where
-    memory is short.
+def _shared_out(problem: Problem, kinds: Sequence[int]) -> list[int]:
+    """Layers for each stage: one each, then each further one to the stage that stays fastest with it, within memory.
+
+    Where memory is short the layers do not add up to the model's.
     """
-    limits = [problem.kinds[kind].max_layers[index][0] for index, kind in enumerate(kinds)]
-    if min(limits) < 1 or sum(limits) < problem.num_layers:
-        return None
+    places = [problem.places.index(Place(index, problem.num_stages - index)) for index in range(len(kinds))]
+    limits = [problem.kinds[kind].max_layers[place][0] for kind, place in zip(kinds, places, strict=True)]
     layers = [1] * len(kinds)
     per_layer = [_per_layer(problem.kinds[kind]) for kind in kinds]
     for _ in range(problem.num_layers - len(kinds)):
         open_ = [index for index, count in enumerate(layers) if count < limits[index]]
+        if not open_:
+            break
         chosen = min(open_, key=lambda index: ((layers[index] + 1) * per_layer[index], index))
         layers[chosen] += 1
     return layers

@@ -91,15 +91,15 @@ def test_every_schedule_and_number_of_chunks_is_a_choice(make_experiment: Make) 
     ]
 
 
-def test_interleaving_needs_full_groups_of_micro_batches_and_enough_layers(make_experiment: Make) -> None:
-    training = {"schedules": ["interleaved_1f1b"], "num_chunks": [2], "global_batch_size": 6}
+def test_interleaving_needs_a_micro_batch_for_each_stage_and_enough_layers(make_experiment: Make) -> None:
+    training = {"schedules": ["interleaved_1f1b"], "num_chunks": [2], "global_batch_size": 2}
 
     found = outer_choices(make_experiment(training=training))
 
     assert [choice.name for choice in found.choices] == ["dp1 tp2 mbs1 interleaved_1f1b x2"]
     reasons = {refusal.reason for refusal in found.refusals}
     assert "4 stages of 2 chunks need 8 layers; the model has 6" in reasons
-    assert any("must be a multiple of 2, not 3" in reason for reason in reasons)
+    assert any("must be at least 2, not 1" in reason for reason in reasons)
 
 
 def test_a_tp_degree_may_be_chosen_for_each_type(make_experiment: Make) -> None:

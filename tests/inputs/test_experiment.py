@@ -115,7 +115,7 @@ def test_mistakes_on_the_command_line_are_named_so() -> None:
         "command line: model: none.yaml: no such file",
         "command line: cluster: gone.yaml: no such file",
         "command line: training.global_batch_size: 0 is too small: at least 1 is accepted",
-        "command line: search.gap: 2 is too large: at most 1 is accepted",
+        "command line: search.gap: 2 is too large: less than 1 is accepted",
     ]
 
 

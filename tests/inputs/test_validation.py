@@ -77,7 +77,7 @@ def test_an_unknown_key_without_a_near_one_is_reported_with_all_known_ones() -> 
         ("memory_reserve_fraction", "a lot", "expected a number, got the text 'a lot'"),
         ("memory_reserve_fraction", 1e300, "1e+300 is too large: at most 0.9 is accepted"),
         ("precision", "bf61", "'bf61' is not known; did you mean 'bf16'? accepted: bf16, fp16"),
-        ("recompute", 3, "3 is not known; accepted: none, selective, full"),
+        ("recompute", 3, "3 is not known; accepted: none, selective, full, auto"),
     ],
 )
 def test_a_wrong_value_is_reported_in_plain_words(key: str, value: Any, message: str) -> None:

@@ -119,7 +119,7 @@ def test_the_example_by_hand() -> None:
 
 
 @given(problem=problems())
-@examples(120)
+@examples(70)
 def test_families_1_and_2_are_never_above_the_time(problem: Problem) -> None:
     for plan in plans_of(problem):
         bound_ms = plan.round_trip_ms + plan.bottleneck_ms
@@ -139,7 +139,7 @@ def test_in_gpipe_the_slowest_forward_and_backward_may_be_of_different_stages(pr
 
 
 @given(problem=problems())
-@examples(100)
+@examples(70)
 def test_the_arrays_hold_the_times_of_each_stage(problem: Problem) -> None:
     for plan in plans_of(problem):
         times = configuration_times(problem, plan.stages)
@@ -150,7 +150,7 @@ def test_the_arrays_hold_the_times_of_each_stage(problem: Problem) -> None:
 
 
 @given(problem=problems())
-@examples(120)
+@examples(70)
 def test_the_closed_form_is_never_above_the_time(problem: Problem) -> None:
     bound_ms = quick_bound(search_arrays(problem))
     assert not math.isnan(bound_ms)
@@ -159,7 +159,7 @@ def test_the_closed_form_is_never_above_the_time(problem: Problem) -> None:
 
 
 @given(problem=problems(), count=st.integers(1, 20), share=st.sampled_from((0.3, 0.7, 1.0, math.inf)))
-@examples(120)
+@examples(70)
 def test_the_tables_bound_every_plan_whose_bottleneck_they_cover(problem: Problem, count: int, share: float) -> None:
     plans = plans_of(problem)
     if not plans:
@@ -184,7 +184,7 @@ def test_the_tables_bound_every_plan_whose_bottleneck_they_cover(problem: Proble
 
 
 @given(problem=problems(ONE_CHUNK_ONLY))
-@examples(60)
+@examples(40)
 def test_a_bound_of_the_loosest_table_is_the_least_round_trip_and_bottleneck(problem: Problem) -> None:
     plans = plans_of(problem)
     if not plans or sum(1 for depths in all_depths(problem) for _ in all_configurations(problem, depths)) > MOST_PLANS:
@@ -198,7 +198,7 @@ def test_a_bound_of_the_loosest_table_is_the_least_round_trip_and_bottleneck(pro
 
 
 @given(problem=problems(ONE_CHUNK_ONLY))
-@examples(120)
+@examples(70)
 def test_the_dag_of_the_first_stages_is_never_above_the_time(problem: Problem) -> None:
     for plan in plans_of(problem):
         cells = plan.cells
@@ -227,7 +227,7 @@ def test_the_dag_of_the_first_stages_is_never_above_the_time(problem: Problem) -
 
 
 @given(problem=problems())
-@examples(60)
+@examples(40)
 def test_the_graph_knows_how_many_layers_fit_before_and_after(problem: Problem) -> None:
     arrays = search_arrays(problem)
     graph = StageGraph(arrays)

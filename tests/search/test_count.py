@@ -14,7 +14,7 @@ from tests.search.strategies import examples, num_configurations, problems
 
 
 @given(problem=problems())
-@examples(150)
+@examples(70)
 def test_it_equals_enumeration(problem: Problem) -> None:
     assert count_configurations(problem) == num_configurations(problem)
 

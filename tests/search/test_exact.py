@@ -22,7 +22,7 @@ WHOLE = st.integers(0, 3).map(float)
 
 
 @given(problem=problems(), samples=st.sampled_from((0, 1, 500)), num_thresholds=st.sampled_from((1, 2, 16)))
-@examples(150)
+@examples(120)
 def test_whatever_the_problem_the_best_plan_is_found_and_proven(
     problem: Problem, samples: int, num_thresholds: int
 ) -> None:
@@ -34,7 +34,7 @@ def test_every_schedule_is_solved(schedule: str) -> None:
     space = Space(schedules=(schedule,), pools=False, idle=False, forbidden=False, layer_types=(1, 1))
 
     @given(problem=problems(space))
-    @examples(30)
+    @examples(25)
     def check(problem: Problem) -> None:
         assert_solved(problem)
 

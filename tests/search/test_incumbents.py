@@ -35,7 +35,7 @@ def solution_of(problem: Problem, kinds: np.ndarray, layers: np.ndarray, time_ms
 
 
 @given(problem=problems(FIXED_DEPTH), seed=st.integers(0, 2**64 - 1))
-@examples(80)
+@examples(50)
 def test_samples_fit(problem: Problem, seed: int) -> None:
     sampler = sampler_of(search_arrays(problem), seed)
     feasible = set(all_configurations(problem))
@@ -47,7 +47,7 @@ def test_samples_fit(problem: Problem, seed: int) -> None:
 
 
 @given(problem=problems(Space(schedules=ONE_CHUNK)), seed=st.integers(0, 5))
-@examples(60)
+@examples(40)
 def test_the_best_sample_comes_with_its_time(problem: Problem, seed: int) -> None:
     best = sampler_of(search_arrays(problem), seed).best_of(20)
     if best is None:
@@ -77,7 +77,7 @@ def test_many_samples_of_the_example_find_its_best_plan() -> None:
 
 
 @given(problem=problems(FIXED_DEPTH))
-@examples(60)
+@examples(40)
 def test_local_moves_end_at_a_plan_that_fits_and_is_no_slower(problem: Problem) -> None:
     arrays = search_arrays(problem)
     search = LocalSearch(arrays, StageGraph(arrays))

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from collections import Counter
 from dataclasses import replace
 from types import SimpleNamespace
 
@@ -178,21 +179,19 @@ def test_the_curve_falls_to_the_best_time() -> None:
     assert times[-1] == result.best.iteration_time_ms
 
 
-@pytest.mark.parametrize("num_states", ["64 kinds", "8 kinds of 30 stages"])
-def test_too_many_device_states_are_no_surprise(num_states: str) -> None:
-    # 2^64 and 31^8 sets of devices: no graph of them can be built.
-    many, stages = (64, 1) if num_states == "64 kinds" else (8, 30)
-    size = many * stages
+@pytest.mark.parametrize(("num_kinds", "stages"), [(26, 1), (8, 9)])
+def test_too_many_device_states_are_no_surprise(num_kinds: int, stages: int) -> None:
+    # 2^26 and 10^8 sets of devices in use: more than a stage graph may have.
+    size = num_kinds * stages
     kinds = tuple(
         kind(f"kind {index}", LayerCost(1 + index / 10, 2 + index / 10), stages=stages, max_layers=((3,),) * size)
-        for index in range(many)
+        for index in range(num_kinds)
     )
-    times = ((0.5,) * many,) * many
+    times = ((0.5,) * num_kinds,) * num_kinds
     problem = replace(EXAMPLE, kinds=kinds, assignment="stage", num_stages=size, num_layers=size + 5)
     problem = replace(problem, num_micro_batches=2, intra_node_ms=times, inter_node_ms=times)
     result = solve([problem], SearchOptions(node_limit=1, warmup_samples=5))
-    assert result.lower_bound_ms > 0
-    assert math.isfinite(result.lower_bound_ms)
-    if result.best is not None:
-        assert result.lower_bound_ms <= result.best.iteration_time_ms
-        assert sum(stage.num_layers for stage in result.best.stages) == size + 5
+    assert result.best is not None
+    assert 0 < result.lower_bound_ms <= result.best.iteration_time_ms
+    assert sum(stage.num_layers for stage in result.best.stages) == size + 5
+    assert Counter(stage.kind for stage in result.best.stages) == dict.fromkeys(range(num_kinds), stages)

@@ -43,7 +43,7 @@ def orders_of(problem: Problem) -> list[tuple[int, ...]]:
 
 
 @given(problem=problems(SILENT))
-@examples(150)
+@examples(70)
 def test_its_walks_are_the_orders_and_depths_of_the_problem(problem: Problem) -> None:
     found = walks(problem)
     assert len(set(found)) == len(found)
@@ -57,7 +57,7 @@ def test_its_walks_are_the_orders_and_depths_of_the_problem(problem: Problem) ->
 
 
 @given(problem=problems(SILENT))
-@examples(80)
+@examples(50)
 def test_it_knows_which_boundaries_lie_inside_a_node(problem: Problem) -> None:
     pool_of_kind = search_arrays(problem).pool_of_kind
     for steps in walks(problem):

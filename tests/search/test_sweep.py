@@ -19,7 +19,7 @@ MILLISECONDS = st.one_of(st.just(0.0), st.floats(0.001, 100.0))
 
 
 @given(data=st.data(), schedule=st.sampled_from(ONE_CHUNK), num_stages=st.integers(1, 9), total=st.integers(1, 30))
-@examples(300)
+@examples(200)
 def test_a_whole_pipeline_takes_what_the_simulator_says(
     data: st.DataObject, schedule: str, num_stages: int, total: int
 ) -> None:

@@ -113,9 +113,9 @@ def test_transfers_and_the_all_reduce_may_be_left_out():
             "s.json: num_micro_batches: makes 40,000,000 operations; at most 4,000,000 are accepted",
         ),
         (
-            {"schedule": "interleaved_1f1b", "num_micro_batches": 3},
-            "s.json: schedule: interleaved_1f1b runs micro-batches in groups of one per stage: "
-            "num_micro_batches must be a multiple of 2, not 3",
+            {"schedule": "interleaved_1f1b", "num_micro_batches": 1},
+            "s.json: schedule: interleaved_1f1b runs micro-batches in groups of at least one per stage: "
+            "num_micro_batches must be at least 2, not 1",
         ),
         ({"operations": [["F0", "B0"]]}, "s.json: operations: has 1 list(s), but each of the 2 stages needs one"),
         (

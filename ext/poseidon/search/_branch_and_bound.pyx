@@ -328,10 +328,6 @@ cdef class BranchAndBound:
                     self.num_pruned_by_table += 1
                     self.floor_ms = min(self.floor_ms, candidate.bound)
                     continue
-                if self.relaxed:
-                    # The tables apply family 2 with the least tails of all, which may be more than what the charges
-                    # leave.
-                    candidate.bound = max(candidate.bound, self.bound[stage])
                 candidate.round_trip = round_trip
                 candidate.delay = max(rest[loosest] - charged, 0.0)
                 candidate.edge = edge
@@ -533,7 +529,7 @@ cdef class BranchAndBound:
                     self.graph.edge_target[candidate.edge], kind, self.placed[stage] + candidate.layers
                 )
                 value = self.gamma[kind, place, row, candidate.layers]
-                if not self.relaxed and value + rest[threshold] > self.tables.high[threshold]:
+                if value + rest[threshold] > self.tables.high[threshold]:
                     continue
                 value = candidate.round_trip + rest[threshold] + self.charge[kind]
                 if value < least:

@@ -108,6 +108,7 @@ cdef class CompletionTables:
         `arrays` and `first_threshold` are those that the tables were built from.
         """
         cdef const double[:, :, :, ::1] cost = arrays.cost
+        cdef const double[:, :, :, ::1] gamma = arrays.gamma
         cdef const int[:, :, ::1] max_layers = arrays.max_layers
         cdef const int[::1] row_of_layer = arrays.row_of_layer
         cdef int group = 0, last = 0, placed = 0, stage, edge, kind, place, layers, best_edge, best_layers, column
@@ -124,6 +125,9 @@ cdef class CompletionTables:
                 for layers in range(1, max_layers[kind, place, column] + 1):
                     rest = self.completion(self.graph.edge_target[edge], kind, placed + layers)
                     if rest == NULL or first_threshold[kind, place, row_of_layer[placed], layers] > threshold:
+                        continue
+                    value = gamma[kind, place, row_of_layer[placed], layers]
+                    if not rest[threshold] + value <= self.high[threshold]:
                         continue
                     value = rest[threshold] + cost[kind, place, row_of_layer[placed], layers]
                     value += 0.0 if stage == 0 else self.graph.boundary(edge, last)
