@@ -284,7 +284,7 @@ def _pools(problem: Problem) -> tuple[Ints, Ints, Ints, Ints]:
             capacity[pool_of_kind[index]], node[pool_of_kind[index]] = kind.stages, kind.stages_per_node
             continue
         members = [other.devices for other in problem.kinds if other.pool == kind.pool]
-        unit = math.gcd(*members, pool.devices_per_node)
+        unit = math.gcd(*members, pool.devices_per_node, pool.devices)
         units[index] = kind.devices // unit
         capacity[pool_of_kind[index]] = pool.devices // unit
         node[pool_of_kind[index]] = pool.devices_per_node // unit

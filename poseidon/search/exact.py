@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Callable
 from dataclasses import dataclass
 from itertools import pairwise
 
@@ -31,6 +32,8 @@ POLISH_OPERATIONS = 100_000_000
 """Operations of simulated pipelines that local moves on a first incumbent may cost (about a nanosecond each)."""
 BEAM_WIDTH = 64
 """Prefixes that a beam search keeps, where relaxed tables have no minimisers of their own."""
+POLISH_SLICE = 2000
+"""Configurations that local moves time between two looks at the clock."""
 RELAXED_POLISH_OPERATIONS = 3_000_000_000
 """The same where relaxed tables give first incumbents that are farther from the optimum."""
 MOST_SPLITS = 256
@@ -55,13 +58,20 @@ class ExactSearch:
     """The search of one outer choice; `advance` until `done`, look at `bound_ms` and `solution` at any time."""
 
     def __init__(
-        self, bounded: Bounded, options: SearchOptions, cutoff_ms: float, counters: Counters, samples: int
+        self,
+        bounded: Bounded,
+        options: SearchOptions,
+        cutoff_ms: float,
+        counters: Counters,
+        must_stop: Callable[[], bool] = lambda: False,
     ) -> None:
-        """`cutoff_ms` is the time to beat; `samples` random configurations are timed first."""
+        """`cutoff_ms` is the time to beat; `must_stop` tells when the time is up. Nothing is done before `open`."""
         self._arrays = bounded.arrays
         self._options = options
         self._counters = counters
+        self._must_stop = must_stop
         self._search: BranchAndBound | None = None
+        self._most_table_values = options.most_table_values
         self.bound_ms = bounded.bound_ms
         self._floor_ms = math.inf
         self.cutoff_ms = cutoff_ms
@@ -72,13 +82,20 @@ class ExactSearch:
         self._kernel = order_graph(self._arrays.problem).kernel if self._arrays.is_interleaved else None
         self._graph = StageGraph(self._arrays)
         self._relaxation: CountRelaxation | None = None
-        if not self._graph.complete:
-            self._relax()
-            return
+
+    def open(self, samples: int, most_table_values: int) -> None:
+        """Times `samples` random configurations, builds tables (of so many numbers at most) and tries their plans."""
+        self._most_table_values = most_table_values
         try:
-            self._begin(samples)
+            if self._graph.complete:
+                self._begin(samples)
+                return
         except MemoryError:
+            self._search = None
+        try:
             self._relax()
+        except MemoryError:
+            self._give_up()
 
     def _begin(self, samples: int) -> None:
         """Samples and opens; raises MemoryError where even the smallest tables are too large."""
@@ -93,11 +110,20 @@ class ExactSearch:
     def _relax(self) -> None:
         """Too many device states: searches with the counts of the kinds relaxed, where that is possible."""
         if not CountRelaxation.accepts(self._arrays):
-            self.given_up = self.done = True
+            self._give_up()
             return
         self._relaxation = CountRelaxation(self._arrays)
         self._graph = self._relaxation.graph
         self._open()
+
+    def _give_up(self) -> None:
+        self._search = None
+        self.given_up = self.done = True
+
+    @property
+    def table_values(self) -> int:
+        """Numbers in the tables that it holds."""
+        return self._search.tables.num_values if self._search else 0
 
     def _sample(self, most_after: Ints, samples: int) -> None:
         best = Sampler(self._graph, self._arrays, most_after, self._options.seed).best_of(samples)
@@ -122,7 +148,10 @@ class ExactSearch:
         tolerance = prune_fraction(self._options.gap)
         ceiling = self._ceiling()
         low = self._least_bottleneck(ceiling)
+        roots = np.array([self.bound_ms])
         for _ in range(MOST_REFINEMENTS):
+            if self._must_stop():
+                break
             ceiling = min(ceiling, self._ceiling())
             if not low <= ceiling:
                 self._close(min(self.cutoff_ms, self._floor_ms))
@@ -155,7 +184,12 @@ class ExactSearch:
         local = LocalSearch(self._arrays, self._graph)
         budget = POLISH_OPERATIONS if self._relaxation is None else RELAXED_POLISH_OPERATIONS
         most = budget // (2 * self._arrays.num_stages * self._arrays.num_micro_batches)
-        time_ms, kinds, layers = local.improve(kinds, layers[:, 0].copy(), search.best_ms, most)
+        time_ms, kinds, layers = search.best_ms, kinds, layers[:, 0].copy()
+        while local.num_simulations < most and not self._must_stop():
+            before = time_ms
+            time_ms, kinds, layers = local.improve(kinds, layers, time_ms, POLISH_SLICE)
+            if time_ms >= before:
+                break
         self._counters.simulations += local.num_simulations
         self._offer(time_ms, kinds, layers[:, None], warmups)
         search.set_incumbent(self.cutoff_ms)
@@ -180,25 +214,28 @@ class ExactSearch:
         count = self._options.num_thresholds
         while True:
             thresholds = spread(least_ms, values, ceiling_ms, count)
-            if self._relaxation is not None:
-                tables = self._relaxation.tables(thresholds, self.cutoff_ms, self._options.most_table_values)
-                return BranchAndBound(self._arrays, tables, self.cutoff_ms, tolerance, self._relaxation.charges)
             try:
-                tables = self._exact_tables(thresholds)
+                tables = self._tables_over(thresholds)
                 break
             except MemoryError:
                 if count <= 2:
                     raise
                 count //= 2
+        if self._relaxation is not None:
+            return BranchAndBound(self._arrays, tables, self.cutoff_ms, tolerance, self._relaxation.charges)
         if self._kernel is not None:
             return ChunkedSearch(self._arrays, tables, self.cutoff_ms, tolerance, self._kernel, MOST_SPLITS)
         return BranchAndBound(self._arrays, tables, self.cutoff_ms, tolerance)
 
-    def _exact_tables(self, thresholds: Thresholds) -> CompletionTables:
+    def _tables_over(self, thresholds: Thresholds) -> CompletionTables:
+        if self._relaxation is not None:
+            # Charges are tuned towards a plan's time: the first plan comes from tables without.
+            stop = self._must_stop if math.isfinite(self.cutoff_ms) else lambda: True
+            return self._relaxation.tables(thresholds, self.cutoff_ms, self._most_table_values, stop)
         first = thresholds.first_allowed(self._arrays, self.cutoff_ms)
         limits = limits_under(self._arrays, float(thresholds.high[-1]), self.cutoff_ms)
         return CompletionTables(
-            self._graph, self._arrays, thresholds.low, thresholds.high, first, limits, self._options.most_table_values
+            self._graph, self._arrays, thresholds.low, thresholds.high, first, limits, self._most_table_values
         )
 
     def _take(self, search: BranchAndBound) -> None:
@@ -232,7 +269,8 @@ class ExactSearch:
     @property
     def node_limit(self) -> float:
         """Most search nodes to spend on it."""
-        default = INTERLEAVED_NODES if self._arrays.is_interleaved else math.inf
+        limited = self._arrays.is_interleaved and self._options.time_limit_s is None
+        default = INTERLEAVED_NODES if limited else math.inf
         return self._options.node_limit if self._options.node_limit is not None else default
 
     @property

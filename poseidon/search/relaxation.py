@@ -2,12 +2,13 @@
 
 The tables then know how many stages of each class of kinds are left, but not of which kind. In their place every stage
 of kind k is charged mu_k: a plan pays sum over kinds of mu_k x stages, whatever its order, and taking that off gives a
-bound for any charges (Lagrangian relaxation; docs/algorithm.md, "Too many states"). The charges are tuned by subgradient
+bound for any charges (Lagrangian relaxation; docs/algorithm.md, "Too many states"). Charges are tuned by subgradient
 steps. None is positive, so that what a table says of the stages that follow is never more than what they take.
 """
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import replace
 from itertools import combinations
 from math import prod
@@ -46,12 +47,12 @@ class CountRelaxation:
 
     @staticmethod
     def accepts(arrays: SearchArrays) -> bool:
-        """Whether it is implemented for a problem: own devices for each kind, stages of whole nodes, no depths to choose."""
+        """Whether it is implemented for a problem: own devices for each kind, stages of whole nodes, no depths."""
         own = not arrays.problem.pools and not arrays.allow_idle and bool((arrays.node_units == 1).all())
         return own and not arrays.is_interleaved and arrays.most_depth == 1
 
     def least_bottleneck(self, ceiling_ms: float) -> float:
-        """The least beta that any plan can have, each kind at its best place; infinite where none is below the ceiling."""
+        """The least beta that any plan can have, each kind at its best place; infinite if above the ceiling."""
         values = achievable(self._arrays, 0.0, ceiling_ms)
         low, high = 0, len(values)
         while low < high:
@@ -63,13 +64,20 @@ class CountRelaxation:
                 low = middle + 1
         return float(values[low]) if low < len(values) else np.inf
 
-    def tables(self, thresholds: Thresholds, cutoff_ms: float, most_values: int) -> CompletionTables:
-        """Tables for the given thresholds with charges tuned to them; MemoryError where they would be too large."""
+    def tables(
+        self, thresholds: Thresholds, cutoff_ms: float, most_values: int, must_stop: Callable[[], bool]
+    ) -> CompletionTables:
+        """Tables for the given thresholds with charges tuned to them until `must_stop`.
+
+        Raises MemoryError where they would be too large.
+        """
         limits = limits_under(self._arrays, float(thresholds.high[-1]), cutoff_ms)
         first = thresholds.first_allowed(self._arrays, cutoff_ms)
         best_bound, best_charges = -np.inf, self.charges
         charges = self.charges
         for step in range(TUNING_STEPS):
+            if must_stop():
+                break
             charged = self._charged(charges)
             tables = CompletionTables(self.graph, charged, thresholds.low, thresholds.high, first, limits, most_values)
             bounds = tables.root_bounds - float(charges @ self._counts)

@@ -15,6 +15,8 @@ from poseidon.search.tolerance import is_optimal, prune_fraction
 from poseidon.search.warm_start import EarlierPlan, starting_solutions
 from poseidon.search.watch import Progress, Watch
 
+MOST_OPEN_VALUES = 150_000_000
+"""Numbers in the tables of all open outer choices together (8 bytes each)."""
 MOST_STARTS = 16
 """Outer choices, the most promising first, to which an earlier plan is fitted."""
 FIRST_BUDGET = 4000
@@ -90,8 +92,13 @@ class _OuterSearch:
         return self._bounds[index] < self._incumbents.cutoff_ms * (1 - prune_fraction(self._options.gap))
 
     def _start(self, index: int, samples: int) -> None:
-        search = ExactSearch(self._choices[index], self._options, self._incumbents.cutoff_ms, self._counters, samples)
+        must_stop = self.watch.must_stop
+        cutoff_ms = self._incumbents.cutoff_ms
+        search = ExactSearch(self._choices[index], self._options, cutoff_ms, self._counters, must_stop)
+        held = sum(other.table_values for other in self._open.values())
         self._open[index] = search
+        most = self._options.most_table_values
+        search.open(samples, max(min(most, MOST_OPEN_VALUES - held), most // 16))
         self._take(index)
 
     def _search(self, index: int, budget: int) -> None:
@@ -136,6 +143,9 @@ class _OuterSearch:
         )
 
     def result(self) -> SearchResult:
+        for search in self._open.values():
+            if search.solution is not None:  # found in a step that was interrupted
+                self._incumbents.offer(search.solution, self.watch.seconds)
         lower_bound_ms = self._lower_bound_ms
         for search in self._open.values():
             search.count()
@@ -174,6 +184,11 @@ class _OuterSearch:
             warnings += (
                 f"{len(self._given_up)} outer choices were only bounded, not searched: too many device states "
                 f"({self._given_up[0]}, for one)",
+            )
+        if self._hit_node_limit and self._options.node_limit is None:
+            warnings += (
+                "interleaved outer choices were left at the default limit of search nodes; "
+                "a node limit or a time limit of your own lets the search go on",
             )
         if self._counters.bound_alarms:
             warnings += (

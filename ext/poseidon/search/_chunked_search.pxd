@@ -36,6 +36,7 @@ cdef class ChunkedSearch(BranchAndBound):
     cdef vector[double] direction
     cdef vector[Box] boxes
     cdef double _bound_leaf(self) noexcept nogil
+    cdef void _push_half(self, const Box* box, int index, int least, int most) noexcept nogil
     cdef double _bound_box(self, Box* box, double enough, int most_cuts) noexcept nogil
     cdef void _fit_point(self, const Box* box) noexcept nogil
     cdef double _cut(self) noexcept nogil

@@ -140,15 +140,29 @@ cdef class ChunkedSearch(BranchAndBound):
                 continue  # a single split, timed by the rounding
             # The half that holds the point's nearest whole number is looked at first.
             below = <int>box.point[index]
-            self.boxes.push_back(box)
-            self.boxes.push_back(box)
             if box.point[index] - below < 0.5:
-                self.boxes[self.boxes.size() - 2].least[index] = below + 1
-                self.boxes[self.boxes.size() - 1].most[index] = below
+                self._push_half(&box, index, below + 1, <int>box.most[index])
+                self._push_half(&box, index, <int>box.least[index], below)
             else:
-                self.boxes[self.boxes.size() - 2].most[index] = below
-                self.boxes[self.boxes.size() - 1].least[index] = below + 1
+                self._push_half(&box, index, <int>box.least[index], below)
+                self._push_half(&box, index, below + 1, <int>box.most[index])
         return floor
+
+    cdef void _push_half(self, const Box* box, int index, int least, int most) noexcept nogil:
+        # A part of a box, unless it holds no split of the stage's layers.
+        cdef int V = self.num_chunks
+        cdef int first = index - index % V
+        cdef int other
+        cdef double fewest = least
+        cdef double highest = most
+        for other in range(first, first + V):
+            if other != index:
+                fewest += box.least[other]
+                highest += box.most[other]
+        if least <= most and fewest <= self.layers[index // V] <= highest:
+            self.boxes.push_back(box[0])
+            self.boxes.back().least[index] = least
+            self.boxes.back().most[index] = most
 
     cdef double _bound_box(self, Box* box, double enough, int most_cuts) noexcept nogil:
         # No split in the box is faster. The time is a maximum of linear functions of the layers of each chunk, one for

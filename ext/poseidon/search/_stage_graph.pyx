@@ -89,12 +89,12 @@ cdef class StageGraph:
         # units, and of the warm-up of its next stage where that is a choice.
         cdef int num_pools = pool_units.shape[0]
         cdef int num_stages = self.num_stages
-        cdef int stage, group, kind, pool, other, begun, next_group, first, warmup, depth, least, most
+        cdef int stage, group, kind, pool, other, next_group, first, warmup, depth, least, most
         cdef long long key, warmup_stride
         cdef vector[long long] stride, keys_of_layer, keys_of_next
         cdef vector[int] used, rounded
         cdef int[::1] group_of_key = np.full(num_keys, -1, dtype=np.int32)
-        cdef bint full, begins_within
+        cdef bint full, begins_within, may_leave
         stride.resize(num_pools)
         used.resize(num_pools)
         rounded.resize(num_pools)
@@ -111,13 +111,10 @@ cdef class StageGraph:
             for group in range(first, first + <int>keys_of_layer.size()):
                 self.first_edge.push_back(<int>self.edge_kind.size())
                 key = keys_of_layer[group - first]
-                begun = -1
                 full = True
                 for pool in range(num_pools):
                     used[pool] = (key // stride[pool]) % (pool_units[pool] + 1)
                     full = full and used[pool] == pool_units[pool]
-                    if used[pool] % node_units[pool] != 0:
-                        begun = pool
                 self.final[group] = stage == num_stages and (full or allow_idle)
                 if stage == num_stages:
                     continue
@@ -129,15 +126,17 @@ cdef class StageGraph:
                         least, most = num_stages, 1 + most_depth * (num_stages - 1)
                 for kind in range(self.num_kinds):
                     pool = self.pool_of_kind[kind]
+                    may_leave = True
                     for other in range(num_pools):
                         rounded[other] = used[other]
-                    if by_node and begun >= 0 and begun != pool:
-                        if not allow_idle:
-                            continue
-                        # The rest of the node that was begun stays idle.
-                        rounded[begun] = min(
-                            pool_units[begun], (used[begun] // node_units[begun] + 1) * node_units[begun]
-                        )
+                        if by_node and other != pool and used[other] % node_units[other] != 0:
+                            # The rest of a node that was begun stays idle, where devices may.
+                            may_leave = may_leave and allow_idle
+                            rounded[other] = min(
+                                pool_units[other], (used[other] // node_units[other] + 1) * node_units[other]
+                            )
+                    if not may_leave:
+                        continue
                     if not fits(rounded[pool], units[kind], pool_units[pool], node_units[pool]):
                         continue
                     begins_within = rounded[pool] % node_units[pool] != 0
