@@ -47,7 +47,7 @@ class SearchOptions:
             raise ValueError(f"search node limit is {self.node_limit}; accepted: a positive integer")
         if self.top < 1:
             raise ValueError(f"top is {self.top}; accepted: a positive integer")
-        if not 2 <= self.num_thresholds <= 1024:
-            raise ValueError(f"number of thresholds is {self.num_thresholds}; accepted: 2 to 1024")
+        if not 1 <= self.num_thresholds <= 1024:
+            raise ValueError(f"number of thresholds is {self.num_thresholds}; accepted: 1 to 1024")
         if self.warmup_samples < 0:
             raise ValueError(f"warm-up samples is {self.warmup_samples}; accepted: zero or a positive integer")

@@ -380,7 +380,8 @@ cdef class BranchAndBound:
                 candidate = self.survivors[index]
                 if max(candidate.bound, result[lane]) < self.bound[stage] * (1.0 - 1e-9):
                     self.num_bound_alarms += 1
-                # The delay holds for the thresholds that could still win; the others are only known to reach the cutoff.
+                # The delay holds for the thresholds that could still win; the others are only known to reach the
+                # cutoff.
                 candidate.bound = max(candidate.bound, min(result[lane], cutoff))
                 if candidate.bound >= cutoff:
                     self.num_pruned_by_prefix += 1
