@@ -29,6 +29,10 @@ def _write(stream: TextIO, text: str) -> None:
         stream.flush()
     except BrokenPipeError:
         discard(stream)
+    except OSError as error:
+        discard(stream)
+        if stream is sys.stdout:
+            raise InputError(Mistake("standard output", "", f"cannot be written: {error.strerror}")) from None
 
 
 def discard(stream: TextIO) -> None:

@@ -95,3 +95,13 @@ def test_the_exit_status_survives_a_closed_pipe(write_experiment: Callable[..., 
     ran = subprocess.run(command("verify", tmp_path / "plan.json"), stdout=writing, cwd=ROOT, check=False)
     os.close(writing)
     assert ran.returncode == 1
+
+
+@pytest.mark.skipif(not Path("/dev/full").exists(), reason="needs a device that is always full")
+def test_a_full_disk_is_one_clear_line(write_experiment: Callable[..., Path]) -> None:
+    with open("/dev/full", "w") as full:
+        arguments = command("search", write_experiment())
+        ran = subprocess.run(arguments, stdout=full, stderr=subprocess.PIPE, text=True, cwd=ROOT, check=False)
+    assert ran.returncode == 2
+    assert "standard output: cannot be written: No space left on device" in ran.stderr
+    assert "Traceback" not in ran.stderr
