@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from abc import abstractmethod
 from typing import Any
 
 from pydantic import ConfigDict
@@ -14,6 +15,6 @@ class Family(FileModel):
 
     model_config = ConfigDict(extra="ignore")
 
+    @abstractmethod
     def shapes(self) -> dict[str, Any]:
         """The fields of `Model`, without the name; None where `Model` derives the value."""
-        raise NotImplementedError

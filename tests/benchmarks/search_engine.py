@@ -104,6 +104,7 @@ def growth_cases() -> list[Case]:
 def run_case(case: Case) -> dict[str, Any]:
     """Runs one case in this process."""
     from poseidon.cost import costs
+    from poseidon.errors import InputError
     from poseidon.inputs import load_experiment
     from poseidon.planner import search_options
     from poseidon.search.solve import solve
@@ -114,8 +115,8 @@ def run_case(case: Case) -> dict[str, Any]:
     started = time.perf_counter()
     try:
         problems = [problem for _, problem in costs(experiment)]
-    except Exception as error:
-        return {"case": case.name, "status": f"no choice ({type(error).__name__})"}
+    except InputError as error:
+        return {"case": case.name, "status": f"no choice: {str(error)[:60]}"}
     result = solve(problems, search_options(experiment))
     seconds = time.perf_counter() - started
     return {
