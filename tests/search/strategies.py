@@ -39,6 +39,8 @@ class Space:
     spare_layers: tuple[int, int] = (0, 4)
     """Layers beyond one for each chunk."""
     layer_types: tuple[int, int] = (1, 3)
+    micro_batches: int = 3
+    """Most micro-batches for each stage."""
     most_depth: int = 3
     pools: bool = True
     idle: bool = True
@@ -73,8 +75,10 @@ def _problem(draw: Draw, space: Space) -> Problem:
     num_chunks = draw(st.integers(2, 3)) if schedule == "interleaved_1f1b" else 1
     num_stages = draw(st.integers(space.stages[0], min(space.stages[1], 3) if num_chunks > 1 else space.stages[1]))
     most_depth = draw(st.integers(1, space.most_depth)) if schedule == "adaptive_1f1b" else 1
-    rounds = draw(st.integers(1, 3))
-    num_micro_batches = num_stages * rounds if num_chunks > 1 else draw(st.integers(1, 3 * num_stages))
+    rounds = draw(st.integers(1, space.micro_batches))
+    num_micro_batches = (
+        num_stages * rounds if num_chunks > 1 else draw(st.integers(1, space.micro_batches * num_stages))
+    )
     num_layers = num_stages * num_chunks + draw(st.integers(*space.spare_layers))
     num_types = draw(st.integers(*space.layer_types)) if num_chunks == 1 else 1
     allow_idle = space.idle and draw(st.booleans())

@@ -4,14 +4,14 @@ from __future__ import annotations
 
 import math
 import random
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from poseidon.cost.problem import Place, Problem
+from poseidon.cost.problem import Kind, LayerCost, Place, Problem
 from poseidon.search._stage_graph import StageGraph
 from poseidon.search._sweep import time_prefix
 from poseidon.search._tables import CompletionTables, most_layers_after, most_layers_before
@@ -21,7 +21,7 @@ from poseidon.search.quick_bound import quick_bound
 from poseidon.search.reference import Depths, all_configurations, all_depths, reference_time
 from poseidon.search.result import StageChoice
 from poseidon.search.thresholds import Thresholds, achievable, least_bottleneck, limits_under, spread
-from tests.search.example import BEST, BEST_MS, EXAMPLE
+from tests.search.example import BEST, BEST_MS, EXAMPLE, chain
 from tests.search.strategies import ONE_CHUNK, Space, examples, problems
 
 ONE_CHUNK_ONLY = Space(schedules=ONE_CHUNK)
@@ -156,6 +156,37 @@ def test_the_closed_form_is_never_above_the_time(problem: Problem) -> None:
     assert not math.isnan(bound_ms)
     for plan in plans_of(problem):
         assert bound_ms <= plan.least_time_of(bound_ms)
+
+
+def test_the_closed_form_is_exact_where_nothing_is_left_to_choose() -> None:
+    assert quick_bound(search_arrays(chain(1, 5))) == 4 * 5 * 3.0
+    # Places are ignored: two layers have least left to do on the first stage, where two of four forwards are warm-up.
+    assert quick_bound(search_arrays(chain(2, 4))) == 2 * 6.0 + 2 * 0.5 + (4 - 2) * 2.0 + (4 - 1) * 4.0
+    headed = replace(chain(1, 5).kinds[0], first=LayerCost(1.0, 1.0, 3.0), last=LayerCost(2.0, 2.0))
+    assert quick_bound(search_arrays(replace(chain(1, 5), kinds=(headed,)))) == 4 * (5 * 3.0 + 6.0) + 3.0
+
+
+@given(problem=problems(Space(schedules=ONE_CHUNK, layer_types=(2, 3), micro_batches=1, kinds=(2, 3), forbidden=False)))
+@examples(70)
+def test_the_closed_form_is_never_above_the_time_of_mixed_layers_with_few_micro_batches(problem: Problem) -> None:
+    bound_ms = quick_bound(search_arrays(problem))
+    for plan in plans_of(problem):
+        assert bound_ms <= plan.least_time_of(bound_ms)
+
+
+def test_a_stage_past_the_last_layer_does_not_spoil_the_closed_form() -> None:
+    # Both micro-batches are warm-up on most stages: no forward is left there, 0 x infinity past the end of a row.
+    free, costly = LayerCost(), LayerCost(0.0, 1.0)
+    rooms = ((0, 0, 0, 1), (0, 4, 0, 0), (1, 0, 0, 4), (0, 0, 1, 0))
+    kinds = tuple(
+        Kind(f"kind {index}", 1, 1, (costly if index == 2 else free, free), free, free, tuple((most,) for most in room))
+        for index, room in enumerate(rooms)
+    )
+    none = ((0.0,) * 4,) * 4
+    mixed = replace(EXAMPLE, kinds=kinds, assignment="stage", num_stages=4, num_layers=7, layer_types=(0,) * 6 + (1,))
+    mixed = replace(mixed, layer_type_names=("dense", "moe"), intra_node_ms=none, inter_node_ms=none)
+    (plan,) = plans_of(mixed)
+    assert quick_bound(search_arrays(mixed)) <= plan.time_ms == 2.0
 
 
 @given(problem=problems(), count=st.integers(1, 20), share=st.sampled_from((0.3, 0.7, 1.0, math.inf)))

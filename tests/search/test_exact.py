@@ -49,6 +49,7 @@ DIMENSIONS = {
     "no layer to spare": replace(PLAIN, spare_layers=(0, 0)),
     "a single stage": replace(PLAIN, stages=(1, 1)),
     "many layers on few stages": replace(PLAIN, stages=(1, 3), spare_layers=(8, 14)),
+    "many micro-batches": replace(PLAIN, stages=(1, 3), micro_batches=40),
     "mixed layers": replace(PLAIN, layer_types=(2, 3)),
     "pairs that cannot talk": replace(EVERYTHING, forbidden=True, kinds=(2, 3), pools=False, idle=False),
     "pools": replace(PLAIN, pools=True, kinds=(1, 3)),

@@ -12,8 +12,8 @@ from hypothesis import strategies as st
 
 from poseidon.cost.problem import Problem
 from poseidon.search.options import SearchOptions
-from poseidon.search.reference import all_configurations, all_depths
-from poseidon.search.result import Solution
+from poseidon.search.reference import all_configurations, all_depths, reference_time
+from poseidon.search.result import Solution, SolutionStatus
 from poseidon.search.solve import solve
 from poseidon.search.warm_start import EarlierPlan, EarlierStage, starting_solutions
 from tests.search.checking import assert_feasible, same
@@ -67,6 +67,23 @@ def test_any_earlier_plan_leads_to_plans_of_the_problem(data: st.DataObject, pro
     assert [one.iteration_time_ms for one in warm.solutions] == [same(one.iteration_time_ms) for one in cold.solutions]
 
 
+@given(problem=problems(Space(pools=False, idle=False, stages=(1, 3), micro_batches=30, most_configurations=100)))
+@examples(40)
+def test_a_start_that_is_nearly_the_best_does_not_hide_the_best(problem: Problem) -> None:
+    plans = [
+        Solution(problem, one, reference_time(problem, one, depths), depths)
+        for depths in all_depths(problem)
+        for one in all_configurations(problem, depths)
+    ]
+    plans.sort(key=lambda solution: solution.iteration_time_ms)
+    for start in plans[:6]:
+        result = solve([problem], SearchOptions(warmup_samples=0), start=earlier_of(problem, start))
+        assert result.best is not None
+        assert result.best.iteration_time_ms == same(plans[0].iteration_time_ms)
+        assert result.status is SolutionStatus.OPTIMAL
+        assert result.counters.bound_alarms == 0
+
+
 def test_the_best_plan_as_a_start_leaves_nothing_to_find() -> None:
     result = solve([EXAMPLE], start=plan("example", ("slow", 1), ("fast", 2)))
     assert result.best is not None
@@ -97,6 +114,20 @@ def test_a_plan_across_a_boundary_that_is_no_more_is_no_start() -> None:
     one_way = replace(EXAMPLE, inter_node_ms=((1.0, math.inf), (1.0, 1.0)))
     for name in ("example", "another"):
         assert starting_solutions([one_way], plan(name, ("slow", 1), ("fast", 2))) == []
+
+
+def test_chunks_need_the_last_stage_to_talk_to_the_first() -> None:
+    one_way = ((1.0, 1.0), (math.inf, 1.0))
+    chunked = replace(EXAMPLE, schedule="interleaved_1f1b", num_chunks=2, num_layers=4)
+    chunked = replace(chunked, kinds=tuple(replace(kind, stages_per_node=1) for kind in EXAMPLE.kinds))
+    stages = tuple(EarlierStage(kind, (1, 1)) for kind in ("slow", "fast"))
+    earlier = EarlierPlan("example", stages)
+    assert len(starting_solutions([chunked], earlier)) == 1
+    assert starting_solutions([replace(chunked, inter_node_ms=one_way)], earlier) == []
+    # Inside one node the two stages can talk, but the hop back from the last to the first crosses nodes.
+    silent = chain(2, 4, schedule="interleaved_1f1b", num_chunks=2, inter_node_ms=((math.inf,),))
+    silent = replace(silent, kinds=(replace(silent.kinds[0], stages_per_node=2),))
+    assert starting_solutions([silent], EarlierPlan("chain", (EarlierStage("only", (1, 1)),) * 2)) == []
 
 
 def test_links_of_depth_1_are_a_start_for_the_adaptive_schedule() -> None:
