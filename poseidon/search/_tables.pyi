@@ -9,6 +9,8 @@ from poseidon.search.arrays import SearchArrays
 def most_layers_after(graph: StageGraph, limits: NDArray[np.int32], least: int) -> NDArray[np.int32]: ...
 def most_layers_before(graph: StageGraph, limits: NDArray[np.int32], least: int) -> NDArray[np.int32]: ...
 
+TableParts = tuple[NDArray[np.float64], NDArray[np.float64], NDArray[np.int32], NDArray[np.int32], NDArray[np.float64]]
+
 class CompletionTables:
     def __init__(
         self,
@@ -30,6 +32,17 @@ class CompletionTables:
     def high(self) -> Sequence[float]: ...
     @property
     def num_values(self) -> int: ...
+    @property
+    def parts(self) -> TableParts: ...
+    @staticmethod
+    def restored(
+        graph: StageGraph,
+        low: NDArray[np.float64],
+        high: NDArray[np.float64],
+        lowest: NDArray[np.int32],
+        highest: NDArray[np.int32],
+        values: NDArray[np.float64],
+    ) -> CompletionTables: ...
     @property
     def root_bounds(self) -> NDArray[np.float64]: ...
     def minimiser(

@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable
 from dataclasses import dataclass
 from itertools import pairwise
+from typing import TYPE_CHECKING, NamedTuple, Protocol
 
 import numpy as np
 
@@ -16,17 +16,19 @@ from poseidon.search._local_search import LocalSearch
 from poseidon.search._sampling import Sampler
 from poseidon.search._stage_graph import StageGraph
 from poseidon.search._tables import CompletionTables, most_layers_after
-from poseidon.search.arrays import Ints, SearchArrays, search_arrays
+from poseidon.search.arrays import Floats, Ints, SearchArrays, search_arrays
 from poseidon.search.evaluate import order_graph
-from poseidon.search.options import INTERLEAVED_NODES, SearchOptions
+from poseidon.search.frontier import TreeFrontier
+from poseidon.search.options import SearchOptions
 from poseidon.search.quick_bound import quick_bound
 from poseidon.search.relaxation import CountRelaxation
-from poseidon.search.result import Counters, Solution, StageChoice
+from poseidon.search.result import Counters, StageChoice
 from poseidon.search.thresholds import Thresholds, achievable, least_bottleneck, limits_under, spread
 from poseidon.search.tolerance import prune_fraction
 
-SLICE = 200
-"""Search nodes between two looks at the clock."""
+if TYPE_CHECKING:
+    from poseidon.search._tables import TableParts
+
 MOST_REFINEMENTS = 4
 POLISH_OPERATIONS = 100_000_000
 """Operations of simulated pipelines that local moves on a first incumbent may cost (about a nanosecond each)."""
@@ -54,31 +56,58 @@ def bound(problem: Problem) -> Bounded:
     return Bounded(arrays, quick_bound(arrays))
 
 
-class ExactSearch:
-    """The search of one outer choice; `advance` until `done`, look at `bound_ms` and `solution` at any time."""
+class OpenTables(NamedTuple):
+    """Tables as another process can take them over: `CompletionTables.parts`, and the charges of relaxed counts."""
 
-    def __init__(
-        self,
-        bounded: Bounded,
-        options: SearchOptions,
-        cutoff_ms: float,
-        counters: Counters,
-        must_stop: Callable[[], bool] = lambda: False,
-    ) -> None:
-        """`cutoff_ms` is the time to beat; `must_stop` tells when the time is up. Nothing is done before `open`."""
+    parts: TableParts
+    charges: Floats
+
+
+class Plan(NamedTuple):
+    """The best plan that a search of one outer choice found."""
+
+    time_ms: float
+    stages: tuple[StageChoice, ...]
+    depths: tuple[int, ...]
+
+
+class Surroundings(Protocol):
+    """What a search is told while it runs."""
+
+    def must_stop(self) -> bool:
+        """Whether it is to end soon, with what it has."""
+
+    def cutoff_ms(self) -> float:
+        """The time to beat that others have reached; infinite where there is none."""
+
+    def watched_by(self, search: BranchAndBound) -> None:
+        """Lets the kernel look at that time by itself."""
+
+    def found(self, plan: Plan) -> None:
+        """Takes a plan that is better than all before."""
+
+
+class ExactSearch:
+    """The search of one outer choice. First `open` it or take over `tables`; then `advance` until `done`, or `load` a
+    part of the work and advance until that is done.
+    """
+
+    def __init__(self, bounded: Bounded, options: SearchOptions, cutoff_ms: float, around: Surroundings) -> None:
+        """`cutoff_ms` is the time to beat. Nothing is done before `open`."""
         self._arrays = bounded.arrays
         self._options = options
-        self._counters = counters
-        self._must_stop = must_stop
+        self._around = around
         self._search: BranchAndBound | None = None
+        self._counted: BranchAndBound | None = None
         self._most_table_values = options.most_table_values
         self.bound_ms = bounded.bound_ms
         self._floor_ms = math.inf
         self.cutoff_ms = cutoff_ms
-        self.solution: Solution | None = None
+        self.plan: Plan | None = None
         self.done = False
         self.given_up = False
         """The cluster has more device states than this search can hold: the closed-form bound is all that is known."""
+        self._counters = Counters()
         self._kernel = order_graph(self._arrays.problem).kernel if self._arrays.is_interleaved else None
         self._graph = StageGraph(self._arrays)
         self._relaxation: CountRelaxation | None = None
@@ -96,6 +125,47 @@ class ExactSearch:
             self._relax()
         except MemoryError:
             self._give_up()
+
+    @property
+    def tables(self) -> OpenTables | None:
+        """What another process needs to go on; None where nothing was built."""
+        if self._search is None:
+            return None
+        charges = np.zeros(len(self._arrays.problem.kinds)) if self._relaxation is None else self._relaxation.charges
+        return OpenTables(self._search.tables.parts, charges)
+
+    def take_over(self, tables: OpenTables) -> None:
+        """Uses the tables of another search of this outer choice instead of opening it."""
+        if not self._graph.complete:
+            self._relaxation = CountRelaxation(self._arrays)
+            self._relaxation.charges = tables.charges
+            self._graph = self._relaxation.graph
+        self._search = self._searcher(CompletionTables.restored(self._graph, *tables.parts))
+
+    def load(self, frontier: TreeFrontier, cutoff_ms: float) -> None:
+        """Takes up a part of the work (of this or another search of the same outer choice), on the tables it has."""
+        assert self._search is not None
+        self.cutoff_ms, self.plan, self.done = cutoff_ms, None, False
+        self.bound_ms = frontier.bound_ms
+        tables = self._search.tables
+        self._count()
+        self._search = self._searcher(tables)
+        self._around.watched_by(self._search)
+        self._search.load(frontier.path, frontier.rows)
+
+    @property
+    def frontier(self) -> TreeFrontier | None:
+        """What is left to search; None when done."""
+        if self.done or self._search is None:
+            return None
+        return TreeFrontier(self._search.path, self._search.rows)
+
+    @property
+    def floor_ms(self) -> float:
+        """No plan in what is finished is faster (but for the gap that was asked for)."""
+        if self.done or self._search is None:
+            return self.bound_ms
+        return min(self._floor_ms, self._search.floor_ms)
 
     def _begin(self, samples: int) -> None:
         """Samples and opens; raises MemoryError where even the smallest tables are too large."""
@@ -138,7 +208,8 @@ class ExactSearch:
             stages = tuple(
                 StageChoice(int(kind), tuple(map(int, chunks))) for kind, chunks in zip(kinds, layers, strict=True)
             )
-            self.solution = Solution(self._arrays.problem, stages, time_ms, depths)
+            self.plan = Plan(time_ms, stages, depths)
+            self._around.found(self.plan)
 
     def _open(self) -> None:
         """Builds tables over ever narrower ranges of the bottleneck, trying their minimisers, until a search is worth
@@ -150,19 +221,21 @@ class ExactSearch:
         low = self._least_bottleneck(ceiling)
         roots = np.array([self.bound_ms])
         for _ in range(MOST_REFINEMENTS):
-            if self._must_stop():
+            if self._around.must_stop():
                 break
+            self.cutoff_ms = min(self.cutoff_ms, self._around.cutoff_ms())
             ceiling = min(ceiling, self._ceiling())
             if not low <= ceiling:
                 self._close(min(self.cutoff_ms, self._floor_ms))
                 return
-            search = self._tables(low, ceiling, tolerance)
+            search = self._searcher(self._tables(low, ceiling))
             search.try_minimisers()
             if self._relaxation is not None:
                 search.beam(BEAM_WIDTH)
             self._take(search)
             if search.improved and not arrays.is_interleaved and arrays.most_depth == 1:
                 self._polish(search)
+            self._count()
             self._search = search
             roots = search.root_bounds
             is_open = roots < self.cutoff_ms * (1 - tolerance)
@@ -185,7 +258,7 @@ class ExactSearch:
         budget = POLISH_OPERATIONS if self._relaxation is None else RELAXED_POLISH_OPERATIONS
         most = budget // (2 * self._arrays.num_stages * self._arrays.num_micro_batches)
         time_ms, kinds, layers = search.best_ms, kinds, layers[:, 0].copy()
-        while local.num_simulations < most and not self._must_stop():
+        while local.num_simulations < most and not self._around.must_stop():
             before = time_ms
             time_ms, kinds, layers = local.improve(kinds, layers, time_ms, POLISH_SLICE)
             if time_ms >= before:
@@ -206,7 +279,7 @@ class ExactSearch:
         index = least_bottleneck(self._arrays, self._graph, values, self.cutoff_ms)
         return float(values[index]) if index < len(values) else math.inf
 
-    def _tables(self, least_ms: float, ceiling_ms: float, tolerance: float) -> BranchAndBound:
+    def _tables(self, least_ms: float, ceiling_ms: float) -> CompletionTables:
         """Tables for a range of the bottleneck, with as many thresholds as memory allows; MemoryError where not even
         two fit.
         """
@@ -215,12 +288,15 @@ class ExactSearch:
         while True:
             thresholds = spread(least_ms, values, ceiling_ms, count)
             try:
-                tables = self._tables_over(thresholds)
-                break
+                return self._tables_over(thresholds)
             except MemoryError:
                 if count <= 2:
                     raise
                 count //= 2
+
+    def _searcher(self, tables: CompletionTables) -> BranchAndBound:
+        """A branch and bound on some tables, at its root."""
+        tolerance = prune_fraction(self._options.gap)
         if self._relaxation is not None:
             return BranchAndBound(self._arrays, tables, self.cutoff_ms, tolerance, self._relaxation.charges)
         if self._kernel is not None:
@@ -230,7 +306,7 @@ class ExactSearch:
     def _tables_over(self, thresholds: Thresholds) -> CompletionTables:
         if self._relaxation is not None:
             # Charges are tuned towards a plan's time: the first plan comes from tables without.
-            stop = self._must_stop if math.isfinite(self.cutoff_ms) else lambda: True
+            stop = self._around.must_stop if math.isfinite(self.cutoff_ms) else lambda: True
             return self._relaxation.tables(thresholds, self.cutoff_ms, self._most_table_values, stop)
         first = thresholds.first_allowed(self._arrays, self.cutoff_ms)
         limits = limits_under(self._arrays, float(thresholds.high[-1]), self.cutoff_ms)
@@ -244,48 +320,37 @@ class ExactSearch:
         if plan is not None:
             self._offer(search.best_ms, *plan)
 
-    def advance(self) -> None:
-        """Searches for another slice of search nodes."""
+    def advance(self, search_nodes: int) -> None:
+        """Searches for so many search nodes more."""
         search = self._search
         assert search is not None
         assert not self.done
-        complete = search.run(SLICE)
+        complete = search.run(search_nodes)
         self._take(search)
         self.bound_ms = max(self.bound_ms, min(search.bound_ms, self._floor_ms, self.cutoff_ms))
         if complete:
             self._close(min(search.bound_ms, self._floor_ms))
 
-    def improve_cutoff(self, cutoff_ms: float) -> None:
-        """Another outer choice found a plan: only faster ones are of interest from now on."""
-        self.cutoff_ms = min(self.cutoff_ms, cutoff_ms)
-        if self._search is not None:
-            self._search.set_incumbent(cutoff_ms)
-
-    @property
-    def name(self) -> str:
-        """The problem's name."""
-        return self._arrays.problem.name
-
-    @property
-    def node_limit(self) -> float:
-        """Most search nodes to spend on it."""
-        limited = self._arrays.is_interleaved and self._options.time_limit_s is None
-        default = INTERLEAVED_NODES if limited else math.inf
-        return self._options.node_limit if self._options.node_limit is not None else default
-
     @property
     def search_nodes(self) -> int:
-        """Search nodes so far."""
+        """Search nodes since it was opened or last loaded."""
         return self._search.num_search_nodes if self._search else 0
 
     def _close(self, bound_ms: float) -> None:
         self.bound_ms, self.done = max(self.bound_ms, bound_ms), True
 
-    def count(self) -> None:
-        """Adds what this search did to the counters; call once, at the end."""
+    def take_counters(self) -> Counters:
+        """What it did since the last time."""
+        self._count()
+        counters, self._counters = self._counters, Counters()
+        return counters
+
+    def _count(self) -> None:
+        """Adds what the present kernel did; it is not asked again."""
         search = self._search
-        if search is None:
+        if search is None or search is self._counted:
             return
+        self._counted = search
         self._counters.search_nodes += search.num_search_nodes
         self._counters.simulations += search.num_simulations
         self._counters.bound_alarms += search.num_bound_alarms

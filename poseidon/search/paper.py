@@ -3,18 +3,19 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
 from dataclasses import replace
 
-from poseidon.cost.problem import Problem
 from poseidon.search.enumeration import Enumeration
+from poseidon.search.exact_policy import exact_search
 from poseidon.search.options import SearchOptions
 from poseidon.search.result import SearchResult, SolutionStatus, TerminationReason
 from poseidon.search.ridge_assumptions import failing_assumptions
+from poseidon.search.run import Run
+from poseidon.search.shard import Context
 from poseidon.search.watch import Watch
 
 
-def paper_search(problems: Sequence[Problem], options: SearchOptions, watch: Watch) -> SearchResult:
+def paper_search(run: Run) -> SearchResult:
     """Warm-up, enumeration and proof.
 
     The enumeration is the paper's: every outer choice in turn, stage by stage; a branch is dropped where Eq. 2 exceeds
@@ -23,30 +24,23 @@ def paper_search(problems: Sequence[Problem], options: SearchOptions, watch: Wat
     assumptions of Theorem 2 fail; for those problems the bound of the exact policy decides whether the plan is optimal.
     `seconds` includes that proof. Raises ValueError for a problem whose schedule refuses its shape.
     """
-    enumeration = enumerate_as_paper(problems, options, watch)
+    enumeration = enumerate_as_paper(run)
     unproven = unproven_problems(enumeration)
-    bound_ms = _bound_ms(enumeration, unproven, options)
-    seconds = watch.seconds
+    bound_ms = _bound_ms(enumeration, unproven, run)
+    seconds = run.watch.seconds
     enumeration.count_cut_configurations()
     result = enumeration.result(bound_ms, seconds)
-    return replace(result, warnings=_warnings(result, enumeration, unproven))
+    return replace(result, warnings=result.warnings + _warnings(result, enumeration, unproven))
 
 
-def enumerate_as_paper(problems: Sequence[Problem], options: SearchOptions, watch: Watch) -> Enumeration:
+def enumerate_as_paper(run: Run) -> Enumeration:
     """The paper's search alone: warm-up and enumeration, until done, out of time or interrupted."""
-    enumeration = Enumeration(
-        problems,
-        options,
-        watch,
-        stage_pruning=options.stage_pruning,
-        layer_pruning=options.layer_pruning,
-        share_best=True,
-    )
+    enumeration = Enumeration(run)
     try:
-        enumeration.warm_up(options.warmup_samples)
+        enumeration.warm_up(run.context.options.warmup_samples)
         enumeration.run()
     except KeyboardInterrupt:
-        watch.interrupt()
+        run.watch.interrupt()
     return enumeration
 
 
@@ -64,17 +58,18 @@ def unproven_problems(enumeration: Enumeration) -> dict[int, tuple[str, ...]]:
     return unproven
 
 
-def _bound_ms(enumeration: Enumeration, unproven: dict[int, tuple[str, ...]], options: SearchOptions) -> float:
+def _bound_ms(enumeration: Enumeration, unproven: dict[int, tuple[str, ...]], run: Run) -> float:
     """A time that no configuration of the unproven problems can beat; from the exact policy if there is time."""
-    watch = enumeration.watch
+    watch = run.watch
     if not unproven:
         return math.inf
     if not enumeration.is_complete or watch.must_stop():
         return min(enumeration.open_bound_ms(index) for index in unproven)
-    from poseidon.search.solve import solve  # solve.py imports the policies, this one among them
-
-    left_s = None if options.time_limit_s is None else max(options.time_limit_s - watch.seconds, 1e-3)
-    exact = solve([enumeration.spaces[index].problem for index in unproven], SearchOptions(time_limit_s=left_s))
+    limit_s = run.context.options.time_limit_s
+    left_s = None if limit_s is None else max(limit_s - watch.seconds, 1e-3)
+    problems = tuple(run.context.problems[index] for index in unproven)
+    context = Context(problems, SearchOptions(time_limit_s=left_s))
+    exact = exact_search(Run(context, run.backend, Watch(left_s)))
     if exact.termination is TerminationReason.INTERRUPTED:
         watch.interrupt()
     watch.must_stop()  # notes that the time is up, if it is

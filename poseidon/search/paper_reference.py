@@ -8,6 +8,7 @@ from dataclasses import dataclass, field
 from poseidon.cost.problem import Problem
 from poseidon.search.evaluate import configuration_times
 from poseidon.search.reference import Configuration, all_configurations, reference_time
+from poseidon.search.tolerance import EXCESS
 
 
 @dataclass
@@ -15,6 +16,7 @@ class PaperTrace:
     """What an enumeration did; `pruned_by_*` count configurations."""
 
     best_ms: float
+    own_ms: float = math.inf
     best: Configuration | None = None
     simulations: int = 0
     pruned_by_stage: int = 0
@@ -56,8 +58,9 @@ def _simulate(problem: Problem, trace: PaperTrace, waiting: list[Configuration])
     for configuration in waiting:
         trace.simulations += 1
         time_ms = reference_time(problem, configuration)
-        if time_ms < trace.best_ms:
-            trace.best_ms, trace.best = time_ms, configuration
+        if time_ms <= trace.best_ms and time_ms < trace.own_ms:
+            trace.best_ms = trace.own_ms = time_ms
+            trace.best = configuration
     waiting.clear()
 
 
@@ -85,9 +88,12 @@ class _Judge:
         if self.layer_pruning and not rises_and_falls(configuration[:count]):
             return "layer"
         is_partial = count < len(configuration)
-        if self.stage_pruning and is_partial and partial_time(self.problem, configuration, count) > self.trace.best_ms:
+        if self.stage_pruning and is_partial and self._exceeds(configuration, count):
             return "stage"
         return ""
+
+    def _exceeds(self, configuration: Configuration, count: int) -> bool:
+        return partial_time(self.problem, configuration, count) * EXCESS > self.trace.best_ms
 
 
 def rises_and_falls(prefix: Configuration) -> bool:

@@ -1,16 +1,19 @@
-"""The policies that enumerate configurations, by name; `poseidon.search.solve` itself is the exact one."""
+"""The policies of the search, by name."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 
-from poseidon.cost.problem import Problem
 from poseidon.search.brute_force import brute_force_search
-from poseidon.search.options import SearchOptions
+from poseidon.search.exact_policy import exact_search
 from poseidon.search.paper import paper_search
 from poseidon.search.result import SearchResult
-from poseidon.search.watch import Watch
+from poseidon.search.run import Run
 
-PolicySearch = Callable[[Sequence[Problem], SearchOptions, Watch], SearchResult]
+PolicySearch = Callable[[Run], SearchResult]
 
-POLICIES: dict[str, PolicySearch] = {"paper": paper_search, "brute-force": brute_force_search}
+POLICIES: dict[str, PolicySearch] = {
+    "exact": exact_search,
+    "paper": paper_search,
+    "brute-force": brute_force_search,
+}

@@ -30,6 +30,7 @@ class TerminationReason(StrEnum):
     NODE_LIMIT = "search node limit"
     TOO_LARGE = "too many device states"
     """Some outer choice could only be bounded."""
+    FAILED = "a part of the search kept failing"
     INTERRUPTED = "interrupted"
 
 
@@ -78,6 +79,14 @@ class Counters:
         """Adds to the branches cut by a rule."""
         if count:
             self.pruned[rule] = self.pruned.get(rule, 0) + count
+
+    def add(self, other: Counters) -> None:
+        """Adds what another search did."""
+        self.search_nodes += other.search_nodes
+        self.simulations += other.simulations
+        self.bound_alarms += other.bound_alarms
+        for rule, count in other.pruned.items():
+            self.prune(rule, count)
 
 
 @dataclass(frozen=True)

@@ -1,14 +1,19 @@
 """All comparisons of times and bounds that need a tolerance, in one place.
 
 Times are sums of up to some ten thousand doubles, so equal times may differ in their last digits. A plan counts as
-optimal when its bound is within `OPTIMAL` of its time (the contract's 1e-9); the search prunes at the tighter `PRUNE`,
-so that what it proves is well inside.
+optimal when its bound is within `OPTIMAL` of its time (the contract's 1e-9); the search prunes at the tighter `PRUNE`
+and treats times within `TIE` as equal, so that what it proves is well inside.
 """
 
 from __future__ import annotations
 
+import math
+
 OPTIMAL = 1e-9
 PRUNE = 1e-10
+TIE = 3e-10
+EXCESS = 1 - 1e-12
+"""Eq. 2 is added up in another order than a time: what exceeds a time by less is a tie."""
 
 
 def relative_gap(time_ms: float, lower_bound_ms: float) -> float:
@@ -28,3 +33,17 @@ def prune_fraction(gap: float) -> float:
     will do.
     """
     return max(gap, PRUNE)
+
+
+def tie_cutoff(time_ms: float) -> float:
+    """A time (ms) that every plan as fast as this one beats, and no slower one.
+
+    Rounded to 36 binary digits: runs whose times differ in the last digits get the same.
+    """
+    mantissa, exponent = math.frexp(time_ms * (1 + TIE))
+    return math.ldexp(math.ceil(mantissa * 2**36), exponent - 36)
+
+
+def proven_bound(time_ms: float) -> float:
+    """The bound (ms) of a plan that was chosen among those within `TIE` of a time that is optimal but for `PRUNE`."""
+    return time_ms * (1 - (2 * TIE + PRUNE))

@@ -25,8 +25,11 @@ from rich.table import Table
 from poseidon.cost.costs import costs
 from poseidon.cost.problem import Problem
 from poseidon.inputs import load_experiment
+from poseidon.search.backend import InProcess
 from poseidon.search.options import SearchOptions
 from poseidon.search.paper import enumerate_as_paper
+from poseidon.search.run import Run as SearchRun
+from poseidon.search.shard import Context
 from poseidon.search.solve import solve
 from poseidon.search.watch import Watch
 
@@ -87,7 +90,9 @@ def run_exact(setting: str, assignment: str, time_limit_s: float) -> Run:
 def run_paper(setting: str, assignment: str, time_limit_s: float) -> Run:
     """The paper's warm-up and enumeration with both prunings."""
     watch = Watch(time_limit_s)
-    enumeration = enumerate_as_paper(problems_of(setting, assignment), SearchOptions(policy="paper"), watch)
+    enumeration = enumerate_as_paper(
+        SearchRun(Context(tuple(problems_of(setting, assignment)), SearchOptions(policy="paper")), InProcess(), watch)
+    )
     counters = enumeration.counters
     return Run(
         f"{setting} {assignment}",

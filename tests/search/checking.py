@@ -8,10 +8,14 @@ from collections.abc import Sequence
 import pytest
 
 from poseidon.cost.problem import Problem
+from poseidon.search.backend import InProcess
 from poseidon.search.options import SearchOptions
 from poseidon.search.reference import all_configurations, exhaustive_search, reference_time
 from poseidon.search.result import SearchResult, Solution, SolutionStatus, TerminationReason
+from poseidon.search.run import Run
+from poseidon.search.shard import Context
 from poseidon.search.solve import solve
+from poseidon.search.watch import Watch
 
 SAME = 1e-9
 """Relative difference between times that count as the same: the contract's for `optimal`."""
@@ -52,3 +56,8 @@ def best_of_each(problems: Sequence[Problem]) -> list[Solution]:
     """The best plan of each problem that has one, fastest first."""
     found = [best for problem in problems if (best := exhaustive_search(problem)) is not None]
     return sorted(found, key=lambda solution: solution.order_key)
+
+
+def run_of(problems: Sequence[Problem], options: SearchOptions, watch: Watch | None = None) -> Run:
+    """A search in this process."""
+    return Run(Context(tuple(problems), options), InProcess(), watch or Watch())

@@ -22,7 +22,7 @@ from tests.search.example import EXAMPLE, HARD
 
 
 def press_ctrl_c(progress: Progress) -> None:
-    if math.isfinite(progress.best_ms):
+    if math.isfinite(progress.best_ms) and progress.search_nodes:
         signal.raise_signal(signal.SIGINT)
 
 

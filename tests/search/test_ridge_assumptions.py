@@ -12,7 +12,7 @@ from poseidon.search.paper import enumerate_as_paper
 from poseidon.search.reference import all_configurations, exhaustive_search
 from poseidon.search.ridge_assumptions import failing_assumptions
 from poseidon.search.space import space_of
-from poseidon.search.watch import Watch
+from tests.search.checking import run_of
 
 
 def tight_problem(seed):
@@ -68,7 +68,7 @@ def test_ridges_lose_nothing_where_the_assumptions_hold():
         if failing_assumptions(space_of(problem)):
             continue
         options = SearchOptions(policy="paper", warmup_samples=0)
-        enumeration = enumerate_as_paper([problem], options, Watch())
+        enumeration = enumerate_as_paper(run_of([problem], options))
         best = exhaustive_search(problem)
         if best is not None:
             assert enumeration.incumbents.best_ms == pytest.approx(best.iteration_time_ms, rel=1e-12)

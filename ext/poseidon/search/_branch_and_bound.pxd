@@ -2,6 +2,7 @@
 # later.
 
 from libcpp.vector cimport vector
+from poseidon.search._incumbent_cell cimport IncumbentCell, Reader
 from poseidon.search._stage_graph cimport StageGraph
 from poseidon.search._sweep cimport Prefix, Tips
 from poseidon.search._tables cimport CompletionTables
@@ -35,6 +36,8 @@ cdef class BranchAndBound:
     cdef readonly long long num_pruned_by_prefix
     cdef readonly long long num_pruned_by_incumbent
     cdef readonly long long num_bound_alarms    # a child's bound was worse than its parent's: never in a correct search
+    cdef Reader reader                    # of the time to beat that others share
+    cdef IncumbentCell cell               # keeps it alive
     cdef double tolerance                 # prune at bound >= best_ms * (1 - tolerance)
     cdef int num_stages, num_layers, num_micro_batches, num_kinds, least, round_trips
     cdef bint is_gpipe

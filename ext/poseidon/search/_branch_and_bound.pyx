@@ -6,6 +6,7 @@ import numpy as np
 from libc.math cimport INFINITY
 from libcpp.algorithm cimport sort
 from libcpp.vector cimport vector
+from poseidon.search._incumbent_cell cimport IncumbentCell, news
 from poseidon.search._sweep cimport LANES, Tips, sweep, sweep_scratch_size
 from poseidon.search._tables cimport CompletionTables
 
@@ -87,6 +88,7 @@ cdef class BranchAndBound:
             self.slowest_backward.push_back(0.0)
             self.bound.push_back(0.0)
         self._relax(arrays, *of_subclass)
+        self.reader.cell = NULL
         self.depth = -1
         self.is_open = True
         self.is_searching = True
@@ -158,6 +160,65 @@ cdef class BranchAndBound:
             self.best_ms = best_ms
             self.improved = False
 
+    def watch(self, IncumbentCell cell, long long rank, double slack):
+        """From now on also heeds the time to beat in a cell, at every search node; `rank` is this problem's own place
+        in the order that breaks ties, `slack` the fraction up to which times count as ties.
+        """
+        self.cell = cell
+        self.reader.cell = cell.data
+        self.reader.rank = rank
+        self.reader.slack = slack
+        self.reader.seen_ms = INFINITY
+
+    @property
+    def path(self):
+        """The stages that are fixed, a row each: edge, layers, bound (ms) and round trip (ms)."""
+        cdef int stage
+        cdef Candidate candidate
+        path = np.empty((max(self.depth, 0), 4))
+        for stage in range(max(self.depth, 0)):
+            candidate = self.candidates[stage][self.cursor[stage] - 1]
+            path[stage] = candidate.edge, candidate.layers, candidate.bound, candidate.round_trip
+        return path
+
+    @property
+    def rows(self):
+        """The candidates that are still to be tried, a row each: stage, edge, layers, bound (ms) and round trip (ms);
+        those of a stage follow its part of the `path` and are ordered best first.
+        """
+        cdef int stage
+        cdef size_t index
+        cdef Candidate candidate
+        rows = []
+        for stage in range(self.depth + 1):
+            for index in range(self.cursor[stage], self.candidates[stage].size()):
+                candidate = self.candidates[stage][index]
+                rows.append((stage, candidate.edge, candidate.layers, candidate.bound, candidate.round_trip))
+        return np.array(rows, dtype=np.float64).reshape(-1, 5)
+
+    def load(self, const double[:, ::1] path, const double[:, ::1] rows):
+        """Goes on with a `path` and `rows` (ordered by stage) of a search of the same problem, whatever its tables.
+
+        Call at most once, before the first `run`.
+        """
+        cdef int stage, row
+        cdef Candidate candidate
+        candidate.delay = 0.0
+        for stage in range(self.num_stages):
+            self.candidates[stage].clear()
+            self.cursor[stage] = 0
+        for stage in range(path.shape[0]):
+            candidate.edge, candidate.layers = <int>path[stage, 0], <int>path[stage, 1]
+            candidate.bound, candidate.round_trip = path[stage, 2], path[stage, 3]
+            self._push(stage, &candidate)
+            self.candidates[stage].push_back(candidate)
+            self.cursor[stage] = 1
+        for row in range(rows.shape[0]):
+            candidate.edge, candidate.layers = <int>rows[row, 1], <int>rows[row, 2]
+            candidate.bound, candidate.round_trip = rows[row, 3], rows[row, 4]
+            self.candidates[<int>rows[row, 0]].push_back(candidate)
+        self.depth = path.shape[0]
+
     @property
     def bound_ms(self):
         """No plan of this problem is faster: the least of the incumbent, what was pruned and what is still open."""
@@ -186,8 +247,13 @@ cdef class BranchAndBound:
         # Takes the next candidate of the deepest stage; True when none is left anywhere.
         cdef int stage = self.depth
         cdef Candidate candidate
+        cdef double shared_ms
         if stage < 0:
             return True
+        shared_ms = news(&self.reader)
+        if shared_ms < self.best_ms:
+            self.best_ms = shared_ms
+            self.improved = False
         if self.cursor[stage] >= self.candidates[stage].size():
             self.depth -= 1
             return self.depth < 0

@@ -4,6 +4,7 @@
 # Sizes: N stages, V chunks, L layers, K kinds. All times in milliseconds.
 
 from libcpp.vector cimport vector
+from poseidon.search._incumbent_cell cimport IncumbentCell, Reader
 from poseidon.search._sweep cimport Lanes
 from poseidon.simulate._longest_path cimport LongestPath
 
@@ -43,7 +44,10 @@ cdef struct Choice:
 
 cdef class PaperSearch:
     cdef readonly double best_ms              # T_min
-    cdef readonly bint improved               # best_ms is this search's own configuration
+    cdef readonly bint improved               # the last `run` ended with a better configuration of its own
+    cdef double own_ms                        # the best configuration of its own
+    cdef Reader reader                        # of the time to beat that others share
+    cdef IncumbentCell cell                   # keeps it alive
     cdef readonly bint done
     cdef readonly long long num_search_nodes  # partial configurations that survived both rules
     cdef readonly long long num_simulations
@@ -62,6 +66,7 @@ cdef class PaperSearch:
     cdef int depth                            # stage that is being chosen; -1 after the end
     cdef vector[State] states                 # N + 1
     cdef vector[Choice] choices               # N
+    cdef vector[char] sealed                  # N: other choices of that stage belong to another search
     cdef vector[int] chunks                   # N x V: layers of each chunk of the choices
     cdef vector[int] last_layers              # K: layers of the kind's latest stage, 0 before the first
     cdef vector[char] falls                   # K: the kind's counts have begun to fall
@@ -79,6 +84,7 @@ cdef class PaperSearch:
     # differences between neighbours. Empty: not wanted.
     cdef vector[long long] cuts_by_stage, cuts_by_layer
     cdef bint _step(self, long long* work) noexcept nogil
+    cdef bint _place(self, int stage, int edge, const int[:, ::1] layers) noexcept nogil
     cdef bint _next_choice(self, int stage) noexcept nogil
     cdef bint _next_split(self, int stage) noexcept nogil
     cdef bint _open_edge(self, int stage) noexcept nogil

@@ -5,15 +5,20 @@ import numpy as np
 
 from libc.math cimport INFINITY
 from libcpp.vector cimport vector
+from poseidon.search._incumbent_cell cimport IncumbentCell, news
 from poseidon.search._sweep cimport LANES, lanes_in, sweep_lanes, sweep_scratch_size
 from poseidon.simulate._longest_path cimport LongestPath, longest_paths, workspace_length
 
 cdef enum:
     CHOICE_WORK = 10  # what looking at one choice costs, in operations of a simulation
 
+cdef double EXCESS = 1.0 - 1e-12  # Eq. 2 is added up in another order than a time: what exceeds it by less is a tie
+
 
 cdef class PaperSearch:
-    """Enumerates one problem's configurations for one faster than `best_ms`; with both rules off it simulates all.
+    """Enumerates one problem's configurations for one not slower than `best_ms`; with both rules off it simulates all.
+
+    Of configurations that are equally fast it keeps the first.
 
     `edges` are the stage graph's rows (group, kind, place, target, within), sorted by group; `most_after` holds the
     most layers that fit after each group. `kernel` times schedules with chunks; None: the warm-up family. With
@@ -27,6 +32,8 @@ cdef class PaperSearch:
         cdef int stages = arrays.num_stages
         cdef Py_ssize_t row, group
         self.best_ms, self.stage_pruning, self.layer_pruning = best_ms, stage_pruning, layer_pruning
+        self.own_ms = INFINITY
+        self.reader.cell = NULL
         self.num_stages, self.num_layers, self.num_chunks = stages, arrays.num_layers, arrays.num_chunks
         self.num_micro_batches, self.num_kinds = arrays.num_micro_batches, len(arrays.problem.kinds)
         self.forward, self.backward, self.all_reduce = arrays.forward, arrays.backward, arrays.all_reduce
@@ -46,6 +53,7 @@ cdef class PaperSearch:
         self.states.resize(stages + 1)
         self.states[0] = State(0, 0, 0.0, -INFINITY)
         self.choices.resize(stages)
+        self.sealed.resize(stages, 0)
         self.chunks.resize(stages * self.num_chunks, 0)
         self.last_layers.resize(self.num_kinds, 0)
         self.falls.resize(self.num_kinds, 0)
@@ -80,6 +88,12 @@ cdef class PaperSearch:
                 self.done = self._step(&work)
         return self.done
 
+    def flush(self):
+        """Simulates the configurations that wait to be simulated together; `improved` tells what came of it."""
+        self.improved = False
+        with nogil:
+            self._simulate()
+
     def time(self, const int[::1] path, const int[:, ::1] layers):
         """Iteration time (ms) of one configuration, given by its edges and the layers of its chunks (N x V).
 
@@ -108,6 +122,51 @@ cdef class PaperSearch:
         """Another search found a plan of this time."""
         self.best_ms = min(self.best_ms, best_ms)
 
+    def watch(self, IncumbentCell cell):
+        """From now on also heeds the time to beat in a cell, at every step."""
+        self.cell = cell
+        self.reader.cell = cell.data
+        self.reader.rank = 0
+        self.reader.slack = 0.0
+        self.reader.seen_ms = INFINITY
+
+    @property
+    def position(self):
+        """Where it stands: for each stage from the first to the one that is being chosen the edge (-1: none yet), the
+        layers of its chunks and whether the choices after that one are still to come (int32, rows of V + 2).
+
+        Configurations that wait to be simulated are not in it: `flush` first.
+        """
+        cdef int stage
+        rows = np.zeros((self.depth + 1, self.num_chunks + 2), dtype=np.int32)
+        for stage in range(self.depth + 1):
+            rows[stage, 0] = self.choices[stage].edge if self.choices[stage].most > 0 else -1
+            for chunk in range(self.num_chunks):
+                rows[stage, chunk + 1] = self.chunks[stage * self.num_chunks + chunk]
+            rows[stage, self.num_chunks + 1] = not self.sealed[stage]
+        return rows
+
+    def load(self, const int[:, ::1] position):
+        """Goes on from a `position` of a search of the same problem, or a part of one: only the choices after those of
+        the stages that are marked, under the choices of the stages before.
+
+        The last stage must be marked. Call before the first `run`. Raises ValueError for a position that is none.
+        """
+        cdef int stage
+        cdef int last = position.shape[0] - 1
+        if not 0 <= last < self.num_stages or position.shape[1] != self.num_chunks + 2:
+            raise ValueError("not a position of this problem")
+        for stage in range(last + 1):
+            self.sealed[stage] = not position[stage, self.num_chunks + 1]
+            if stage == last and position[stage, 0] < 0:
+                self.choices[stage].edge = self.first_edge[self.states[stage].group] - 1
+                self.choices[stage].most = 0
+            elif not self._place(stage, position[stage, 0], position[stage:, 1:self.num_chunks + 1]):
+                raise ValueError("not a position of this problem")
+            elif stage < last:
+                self._push(stage)
+        self.depth = last
+
     @property
     def best(self):
         """Edges (N) and layers of each chunk (N x V) of the last improvement, int32."""
@@ -120,17 +179,23 @@ cdef class PaperSearch:
 
         Int64, groups x K x (L + 1) each.
         """
+        cdef Py_ssize_t size = self.cuts_by_stage.size()
         shape = (-1, self.num_kinds, self.num_layers + 2)
-        by_stage = np.array(self.cuts_by_stage, dtype=np.int64).reshape(shape)
-        by_layer = np.array(self.cuts_by_layer, dtype=np.int64).reshape(shape)
+        if size == 0:
+            nothing = np.zeros((0, self.num_kinds, self.num_layers + 1), dtype=np.int64)
+            return nothing, nothing
+        by_stage = np.array(<long long[:size]>self.cuts_by_stage.data()).reshape(shape)
+        by_layer = np.array(<long long[:size]>self.cuts_by_layer.data()).reshape(shape)
         return by_stage.cumsum(axis=2)[:, :, :-1], by_layer.cumsum(axis=2)[:, :, :-1]
 
     cdef bint _step(self, long long* work) noexcept nogil:
         # Looks at the next choice of the deepest stage; True when there is none left anywhere.
         cdef int stage = self.depth
         cdef bint above
+        cdef double shared_ms = news(&self.reader)
+        self.best_ms = min(self.best_ms, shared_ms)
         work[0] += CHOICE_WORK
-        if not self._next_choice(stage):
+        if self.sealed[stage] or not self._next_choice(stage):
             self.depth -= 1
             if self.depth >= 0:
                 self._undo(self.depth)
@@ -141,7 +206,7 @@ cdef class PaperSearch:
             self.num_pruned_by_layer += self._cut(&self.cuts_by_layer, stage, self.choices[stage].most)
             return False
         self._cost(stage)
-        above = self._partial_time(stage) > self.best_ms
+        above = self._partial_time(stage) * EXCESS > self.best_ms
         if above and self.stage_pruning and stage < self.num_stages - 1:
             self.num_pruned_by_stage += self._cut(&self.cuts_by_stage, stage, self._most_on_ridge(stage))
             return False
@@ -149,6 +214,7 @@ cdef class PaperSearch:
         self._push(stage)
         if stage < self.num_stages - 1:
             self.depth = stage + 1
+            self.sealed[self.depth] = False
             self.choices[self.depth].edge = self.first_edge[self.states[self.depth].group] - 1
             self.choices[self.depth].most = 0
             return False
@@ -382,8 +448,8 @@ cdef class PaperSearch:
         self._time_lanes()
         self.num_simulations += self.num_waiting
         for lane in range(self.num_waiting):
-            if self.times[lane] < self.best_ms:
-                self.best_ms = self.times[lane]
+            if self.times[lane] <= self.best_ms and self.times[lane] < self.own_ms:
+                self.best_ms = self.own_ms = self.times[lane]
                 self.improved = True
                 edges = self.waiting_edges.data() + lane * self.num_stages
                 chunks = self.waiting_chunks.data() + lane * size
@@ -393,24 +459,31 @@ cdef class PaperSearch:
 
     cdef bint _follow(self, const int[::1] path, const int[:, ::1] layers) noexcept nogil:
         # Puts a given configuration on the stack; False where it is none.
-        cdef int stage, chunk, group
+        cdef int stage
         for stage in range(self.num_stages):
-            group = self.states[stage].group
-            if path[stage] < self.first_edge[group] or path[stage] >= self.first_edge[group + 1]:
+            if not self._place(stage, path[stage], layers[stage:]):
                 return False
-            self.choices[stage].edge = path[stage]
-            if not self._open_edge(stage):
-                return False
-            self.choices[stage].layers = 0
-            for chunk in range(self.num_chunks):
-                if layers[stage, chunk] < 1:
-                    return False
-                self.chunks[stage * self.num_chunks + chunk] = layers[stage, chunk]
-                self.choices[stage].layers += layers[stage, chunk]
-            if not self.choices[stage].least <= self.choices[stage].layers <= self.choices[stage].most:
-                return False
-            self._cost(stage)
             self._push(stage)
+        return True
+
+    cdef bint _place(self, int stage, int edge, const int[:, ::1] layers) noexcept nogil:
+        # Makes a choice for a stage, its chunks' layers in the first row; False where it is none.
+        cdef int group = self.states[stage].group
+        cdef int chunk
+        if edge < self.first_edge[group] or edge >= self.first_edge[group + 1]:
+            return False
+        self.choices[stage].edge = edge
+        if not self._open_edge(stage):
+            return False
+        self.choices[stage].layers = 0
+        for chunk in range(self.num_chunks):
+            if layers[0, chunk] < 1:
+                return False
+            self.chunks[stage * self.num_chunks + chunk] = layers[0, chunk]
+            self.choices[stage].layers += layers[0, chunk]
+        if not self.choices[stage].least <= self.choices[stage].layers <= self.choices[stage].most:
+            return False
+        self._cost(stage)
         return True
 
 

@@ -17,10 +17,14 @@ cdef class CompletionTables:
     cdef Py_ssize_t* offset                # group -> first value
     cdef int* lowest                       # group -> fewest layers placed
     cdef int* highest                      # group -> most layers placed; below `lowest` where the group is dead
-    cdef double* values
+    cdef const double* values              # of `held`
+    cdef const double[::1] held
+    cdef int _begin(self, StageGraph graph, low, high) except -1
+    cdef void _lay_out(self) noexcept
     cdef const double* completion(self, int group, int last, int placed) noexcept nogil
     cdef int _fill(
         self,
+        double* values,
         const double[:, :, :, ::1] cost,
         const double[:, :, :, ::1] gamma,
         const int[:, :, ::1] max_layers,

@@ -52,44 +52,87 @@ cdef class CompletionTables:
     respects none. Raises MemoryError where more than `most_values` numbers would be needed.
     """
 
-    def __cinit__(
+    def __init__(
         self, StageGraph graph, arrays, low, high, const short[:, :, :, ::1] first_threshold, const int[:, ::1] limits,
         Py_ssize_t most_values,
     ):
-        cdef int group, width, slots
+        cdef int group
         cdef int least = arrays.least_layers
         cdef int[::1] after = most_layers_after(graph, limits, least)
         cdef int[::1] before = most_layers_before(graph, limits, least)
         cdef int num_layers = arrays.num_layers
+        cdef double[::1] values
+        self._begin(graph, low, high)
+        for group in range(graph.num_groups):
+            self.lowest[group], self.highest[group] = 0, -1
+            if after[group] < 0 or before[group] < 0:
+                continue
+            self.lowest[group] = max(num_layers - after[group], least * graph.stage[group])
+            self.highest[group] = min(before[group], num_layers - least * (graph.num_stages - graph.stage[group]))
+        self._lay_out()
+        if self.num_values > most_values:
+            raise MemoryError(f"the completion tables need {self.num_values} numbers; accepted: {most_values}")
+        values = np.empty(max(self.num_values, 1))
+        self.held = values
+        self.values = &self.held[0]
+        self._fill(
+            &values[0],
+            arrays.cost, arrays.gamma, arrays.max_layers, arrays.row_of_layer, first_threshold, least, num_layers,
+            arrays.round_trips
+        )
+
+    cdef int _begin(self, StageGraph graph, low, high) except -1:
         self.graph = graph
-        self.low = np.ascontiguousarray(low)
-        self.high = np.ascontiguousarray(high)
+        self.low = np.array(low)
+        self.high = np.array(high)
         self.num_thresholds = self.high.shape[0]
         self.offset = <Py_ssize_t*>malloc(graph.num_groups * sizeof(Py_ssize_t))
         self.lowest = <int*>malloc(graph.num_groups * sizeof(int))
         self.highest = <int*>malloc(graph.num_groups * sizeof(int))
         if self.offset == NULL or self.lowest == NULL or self.highest == NULL:
             raise MemoryError
+        return 0
+
+    cdef void _lay_out(self) noexcept:
+        # Where each group's values begin, from the layers that it may have placed.
+        cdef int group, width
         self.num_values = 0
-        for group in range(graph.num_groups):
+        for group in range(self.graph.num_groups):
             self.offset[group] = self.num_values
-            self.lowest[group], self.highest[group] = 0, -1
-            if after[group] < 0 or before[group] < 0:
-                continue
-            self.lowest[group] = max(num_layers - after[group], least * graph.stage[group])
-            self.highest[group] = min(before[group], num_layers - least * (graph.num_stages - graph.stage[group]))
             width = max(self.highest[group] - self.lowest[group] + 1, 0)
-            slots = graph.num_slots[group]
-            self.num_values += <Py_ssize_t>width * slots * self.num_thresholds
-        if self.num_values > most_values:
-            raise MemoryError(f"the completion tables need {self.num_values} numbers; accepted: {most_values}")
-        self.values = <double*>malloc(max(self.num_values, 1) * sizeof(double))
-        if self.values == NULL:
-            raise MemoryError
-        self._fill(
-            arrays.cost, arrays.gamma, arrays.max_layers, arrays.row_of_layer, first_threshold, least, num_layers,
-            arrays.round_trips
-        )
+            self.num_values += <Py_ssize_t>width * self.graph.num_slots[group] * self.num_thresholds
+
+    @property
+    def parts(self):
+        """Everything but the graph, as arrays: low and high (float64, J), fewest and most layers placed in each group
+        (int32) and the values (float64, read-only).
+        """
+        cdef int groups = self.graph.num_groups
+        lowest = np.array(<int[:groups]>self.lowest, dtype=np.int32)
+        highest = np.array(<int[:groups]>self.highest, dtype=np.int32)
+        return np.array(self.low), np.array(self.high), lowest, highest, np.asarray(self.held)
+
+    @staticmethod
+    def restored(
+        StageGraph graph, low, high, const int[::1] lowest, const int[::1] highest, const double[::1] values
+    ):
+        """Tables made of the `parts` of others for the same graph; the values are not copied.
+
+        Raises ValueError where the parts do not fit the graph.
+        """
+        cdef CompletionTables tables = CompletionTables.__new__(CompletionTables)
+        cdef int group
+        if lowest.shape[0] != graph.num_groups or highest.shape[0] != graph.num_groups:
+            raise ValueError(f"parts of {lowest.shape[0]} groups; the graph has {graph.num_groups}")
+        tables._begin(graph, low, high)
+        for group in range(graph.num_groups):
+            tables.lowest[group], tables.highest[group] = lowest[group], highest[group]
+        tables._lay_out()
+        if values.shape[0] != max(tables.num_values, 1):
+            raise ValueError(f"{values.shape[0]} values; the graph needs {tables.num_values}")
+        tables.held = values
+        tables.values = &tables.held[0]
+        return tables
 
     @property
     def root_bounds(self):
@@ -145,7 +188,6 @@ cdef class CompletionTables:
         free(self.offset)
         free(self.lowest)
         free(self.highest)
-        free(self.values)
 
     cdef const double* completion(self, int group, int last, int placed) noexcept nogil:
         # The J values of a state, or NULL where it has no completion.
@@ -159,6 +201,7 @@ cdef class CompletionTables:
 
     cdef int _fill(
         self,
+        double* values,
         const double[:, :, :, ::1] cost,
         const double[:, :, :, ::1] gamma,
         const int[:, :, ::1] max_layers,
@@ -193,7 +236,7 @@ cdef class CompletionTables:
                     continue
                 if graph.final[group]:
                     for index in range(width * graph.num_slots[group] * J):
-                        self.values[self.offset[group] + index] = 0.0
+                        values[self.offset[group] + index] = 0.0
                     continue
                 first = graph.first_edge[group]
                 for edge in range(first, graph.first_edge[group + 1]):
@@ -218,7 +261,7 @@ cdef class CompletionTables:
                 for last in range(num_kinds):
                     if graph.slot[group * num_kinds + last] < 0:
                         continue
-                    into = self.values + self.offset[group]
+                    into = values + self.offset[group]
                     into += <Py_ssize_t>graph.slot[group * num_kinds + last] * width * J
                     for index in range(width * J):
                         into[index] = INFINITY

@@ -1,0 +1,79 @@
+"""What is left of a search that stopped: enough for another process to go on, and easy to share out."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+
+from poseidon.search.arrays import Floats, Ints
+
+STAGE, BOUND = 0, 3
+"""Columns of a tree frontier's rows."""
+
+
+@dataclass(frozen=True)
+class TreeFrontier:
+    """The open search nodes of a branch and bound (`BranchAndBound.path` and `.rows`): stages that are fixed, and the
+    candidates that are left for each of them and for the next.
+    """
+
+    path: Floats
+    rows: Floats
+
+    @property
+    def bound_ms(self) -> float:
+        """No plan behind any of the search nodes is faster."""
+        return float(self.rows[:, BOUND].min(initial=np.inf))
+
+    @property
+    def size(self) -> int:
+        """Parts that it can be split into."""
+        return len(self.rows)
+
+    def split(self, parts: int) -> tuple[TreeFrontier, ...]:
+        """At most so many frontiers that hold the same search nodes: large trees and small ones in each."""
+        order = np.lexsort((self.rows[:, BOUND], self.rows[:, STAGE]))
+        return tuple(
+            self._part(np.sort(order[first::parts]).astype(np.int32)) for first in range(min(parts, self.size))
+        )
+
+    def _part(self, chosen: Ints) -> TreeFrontier:
+        rows = np.ascontiguousarray(self.rows[chosen])
+        return TreeFrontier(np.ascontiguousarray(self.path[: int(rows[:, STAGE].max())]), rows)
+
+
+@dataclass(frozen=True)
+class OrderFrontier:
+    """The rest of an enumeration (`PaperSearch.position`): a configuration's beginning, and the stages whose later
+    choices are still to come.
+    """
+
+    position: Ints
+
+    @property
+    def bound_ms(self) -> float:
+        """An enumeration knows no bound of its parts."""
+        return -np.inf
+
+    @property
+    def size(self) -> int:
+        """Parts that it can be split into."""
+        return int((self.position[:, -1] != 0).sum())
+
+    def split(self, parts: int) -> tuple[OrderFrontier, ...]:
+        """At most so many frontiers that hold the same configurations; earlier stages, with more behind them, alone."""
+        stages = np.flatnonzero(self.position[:, -1]).astype(np.int32)
+        count = min(parts, len(stages))
+        return tuple(
+            self._part(stages[index : index + 1] if index < count - 1 else stages[index:]) for index in range(count)
+        )
+
+    def _part(self, stages: Ints) -> OrderFrontier:
+        position = self.position[: int(stages[-1]) + 1].copy()
+        position[:, -1] = 0
+        position[stages, -1] = 1
+        return OrderFrontier(position)
+
+
+Frontier = TreeFrontier | OrderFrontier

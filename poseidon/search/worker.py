@@ -1,0 +1,171 @@
+"""Does the shards of a search, one at a time: what every backend runs, in whatever process."""
+
+from __future__ import annotations
+
+import math
+import time
+from collections.abc import Callable
+from typing import Protocol
+
+from poseidon.search._branch_and_bound import BranchAndBound
+from poseidon.search._incumbent_cell import IncumbentCell
+from poseidon.search.enumeration_task import EnumerationTask
+from poseidon.search.exact import ExactSearch, OpenTables, Plan
+from poseidon.search.frontier import OrderFrontier, TreeFrontier
+from poseidon.search.recent import Recent
+from poseidon.search.shard import Action, Context, Found, Outcome, Shard
+from poseidon.search.tolerance import TIE
+
+SLICE = 200
+"""Search nodes between two looks at the clock."""
+HUNGRY_S = 0.02
+"""Seconds of work after which a shard is handed back to be shared out, when another worker has nothing to do."""
+CHOOSE_NODES = 100_000
+"""Search nodes after which the choice among equally fast plans is given up."""
+MOST_HELD = 16
+"""Outer choices whose tables a worker keeps at hand."""
+
+
+class Link(Protocol):
+    """A worker's connection to the driver of the search."""
+
+    cell: IncumbentCell
+
+    def found(self, found: Found) -> None:
+        """Tells of a plan at once."""
+
+    def must_stop(self) -> bool:
+        """Whether to hand back what is left as soon as possible."""
+
+    def put_tables(self, problem: int, tables: OpenTables) -> None:
+        """Keeps the tables of an outer choice for all workers."""
+
+    def get_tables(self, problem: int) -> OpenTables | None:
+        """The tables that some worker put; None where they are gone."""
+
+
+class Worker:
+    """Knows one search; keeps what it has built for its outer choices at hand."""
+
+    def __init__(self, context: Context, link: Link) -> None:
+        """Nothing is laid out before the first shard that needs it."""
+        self._context = context
+        self._link = link
+        ranks = {name: rank for rank, name in enumerate(sorted(problem.name for problem in context.problems))}
+        self._ranks = [ranks[problem.name] for problem in context.problems]
+        self._searches: Recent[int, ExactSearch] = Recent(MOST_HELD)
+        self._tasks: Recent[int, EnumerationTask] = Recent(MOST_HELD)
+
+    def run(self, shard: Shard) -> Outcome:
+        """Works on a shard until it is done, its limits are reached or the link says stop."""
+        if self._context.options.policy != "exact":
+            return self._enumerate(shard)
+        if shard.action is Action.OPEN:
+            return self._open(shard)
+        if shard.action is Action.CHOOSE:
+            return self._choose(shard)
+        return self._search(shard)
+
+    def forget(self, problem: int) -> None:
+        """Drops what it holds of an outer choice."""
+        self._searches.pop(problem)
+        self._tasks.pop(problem)
+
+    def _open(self, shard: Shard) -> Outcome:
+        search = self._new_search(shard.problem, shard.cutoff_ms)
+        search.open(shard.samples, shard.most_table_values)
+        tables = search.tables
+        if not search.done and tables is not None:
+            self._searches[shard.problem] = search
+            self._link.put_tables(shard.problem, tables)
+        return self._outcome(shard, search)
+
+    def _search(self, shard: Shard) -> Outcome:
+        assert isinstance(shard.frontier, TreeFrontier)
+        search = self._searches.get(shard.problem)
+        if search is None:
+            search = self._ready_search(shard)
+            if search.done or search.tables is None:
+                return self._outcome(shard, search)
+            self._searches[shard.problem] = search
+        search.load(shard.frontier, shard.cutoff_ms)
+        started = time.perf_counter()
+        while not search.done and search.search_nodes < shard.most_nodes and not self._link.must_stop():
+            search.advance(SLICE)
+            seconds = time.perf_counter() - started
+            if seconds >= (HUNGRY_S if self._link.cell.hungry else shard.seconds):
+                break
+        return self._outcome(shard, search)
+
+    def _ready_search(self, shard: Shard) -> ExactSearch:
+        """A search with the tables that were put, or with new ones where they are gone."""
+        search = self._new_search(shard.problem, shard.cutoff_ms)
+        tables = self._link.get_tables(shard.problem)
+        if tables is None:
+            search.open(0, shard.most_table_values)
+            if not search.done and search.tables is not None:
+                self._link.put_tables(shard.problem, search.tables)
+        else:
+            search.take_over(tables)
+        return search
+
+    def _choose(self, shard: Shard) -> Outcome:
+        around = _Around(shard.problem, self._link, None)
+        search = ExactSearch(self._context.bounded(shard.problem), self._context.options, shard.cutoff_ms, around)
+        search.open(0, shard.most_table_values)
+        while search.plan is None and not search.done and not self._link.must_stop():
+            if search.tables is None or search.search_nodes >= CHOOSE_NODES:
+                break
+            search.advance(SLICE)
+        found = None if search.plan is None else _found(shard.problem, search.plan)
+        return Outcome(shard.number, shard.problem, found=found, counters=search.take_counters())
+
+    def _enumerate(self, shard: Shard) -> Outcome:
+        assert shard.frontier is None or isinstance(shard.frontier, OrderFrontier)
+        task = self._tasks.get(shard.problem)
+        if task is None:
+            task = EnumerationTask(self._context.problems[shard.problem], self._context.options)
+            self._tasks[shard.problem] = task
+        return task.run(shard, self._link)
+
+    def _new_search(self, problem: int, cutoff_ms: float) -> ExactSearch:
+        slack = TIE if self._context.options.gap == 0 else 0.0
+        around = _Around(problem, self._link, lambda search: search.watch(self._link.cell, self._ranks[problem], slack))
+        return ExactSearch(self._context.bounded(problem), self._context.options, cutoff_ms, around)
+
+    def _outcome(self, shard: Shard, search: ExactSearch) -> Outcome:
+        return Outcome(
+            number=shard.number,
+            problem=shard.problem,
+            floor_ms=search.floor_ms,
+            frontier=search.frontier,
+            found=None if search.plan is None else _found(shard.problem, search.plan),
+            counters=search.take_counters(),
+            table_values=0 if search.done else search.table_values,
+            given_up=search.given_up,
+        )
+
+
+def _found(problem: int, plan: Plan) -> Found:
+    return Found(problem, plan.stages, plan.time_ms, plan.depths)
+
+
+class _Around:
+    """What one search of an outer choice is told; `watch` (None: nothing is shared) ties a kernel to the cell."""
+
+    def __init__(self, problem: int, link: Link, watch: Callable[[BranchAndBound], None] | None) -> None:
+        self._problem, self._link, self._watch = problem, link, watch
+
+    def must_stop(self) -> bool:
+        return self._link.must_stop()
+
+    def cutoff_ms(self) -> float:
+        return self._link.cell.read()[0] * (1 + TIE) if self._watch is not None else math.inf
+
+    def watched_by(self, search: BranchAndBound) -> None:
+        if self._watch is not None:
+            self._watch(search)
+
+    def found(self, plan: Plan) -> None:
+        if self._watch is not None:
+            self._link.found(_found(self._problem, plan))
