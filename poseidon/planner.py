@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable
+from pathlib import Path
 
 from poseidon.cost import ProblemBuilder, costs, memory_shortfall
 from poseidon.cost.outer import recompute_modes
@@ -11,6 +12,7 @@ from poseidon.errors import InputError, Mistake
 from poseidon.inputs import Experiment, SearchSettings
 from poseidon.plan import NoPlan, Plan, SearchSummary, assured, build_plan
 from poseidon.profile import Profile, load_profile
+from poseidon.search.backend import Backend
 from poseidon.search.options import SearchOptions
 from poseidon.search.result import SearchResult, SolutionStatus
 from poseidon.search.solve import solve
@@ -19,20 +21,29 @@ from poseidon.search.watch import Progress
 
 
 def find_plan(
-    experiment: Experiment, report: Callable[[Progress], None] | None = None, start: Plan | None = None
+    experiment: Experiment,
+    report: Callable[[Progress], None] | None = None,
+    start: Plan | None = None,
+    backend: Backend | None = None,
+    journal: Path | None = None,
+    *,
+    resume: bool = False,
 ) -> Plan | NoPlan:
     """The best plan of an experiment, checked (`poseidon.plan.check`), or why there is none.
 
     `report` is called with the progress a few times a second; `start` is an earlier plan, of this cluster or of one
-    much like it, that the search begins from. Ctrl-C ends the search with the best plan so far. Raises
-    InputError when the model, the cluster and the batch allow no outer choice at all, or the profile can't be used.
+    much like it, that the search begins from. `backend` is where to search (default: in this process); `journal` is the
+    file that keeps the progress of a search that is not over, which another one goes on from with `resume`. Ctrl-C ends
+    the search with the best plan so far. Raises InputError when the model, the cluster and the batch allow no outer
+    choice at all, the profile can't be used or the journal is of another search.
     """
     started = time.perf_counter()
     profile = load_profile(experiment, recompute=recompute_modes(experiment))
     choices = list(costs(experiment, profile))
     earlier = None if start is None else _earlier(start)
-    result = solve((problem for _, problem in choices), search_options(experiment), report, earlier)
-    summary = _summary(experiment, result, time.perf_counter() - started)
+    problems = (problem for _, problem in choices)
+    result = solve(problems, search_options(experiment), report, earlier, backend, journal, resume=resume)
+    summary = _summary(experiment, result, time.perf_counter() - started, backend)
     if not result.solutions:
         return NoPlan(result.status, _reason(experiment, profile, result), summary)
     named = {choice.name: choice for choice, _ in choices}
@@ -66,7 +77,7 @@ def search_options(experiment: Experiment) -> SearchOptions:
         raise InputError(Mistake(next(iter(experiment.files), experiment.name), "search", str(error))) from None
 
 
-def _summary(experiment: Experiment, result: SearchResult, seconds: float) -> SearchSummary:
+def _summary(experiment: Experiment, result: SearchResult, seconds: float, backend: Backend | None) -> SearchSummary:
     counters = result.counters
     return SearchSummary(
         policy=experiment.search.policy,
@@ -76,8 +87,8 @@ def _summary(experiment: Experiment, result: SearchResult, seconds: float) -> Se
         nodes=counters.search_nodes,
         simulations=counters.simulations,
         pruned=dict(counters.pruned),
-        workers=1,
-        backend="local",
+        workers=1 if backend is None else backend.num_workers,
+        backend="in-process" if backend is None else backend.name,
         warnings=result.warnings,
         curve=result.curve,
     )

@@ -1,1 +1,27 @@
-"""Poseidon's search on a Ray cluster: connecting, sharing incumbents, spreading outer choices; no algorithm in here."""
+"""Searches on a Ray cluster: how to reach it, the actor that holds the time to beat, and the tasks (README.md here).
+
+Nothing in here searches: the shards are those of `poseidon.search`. Ray is loaded when a function is called.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from poseidon.search.backend import Backend
+
+__all__ = ["ray_backend"]
+
+
+def ray_backend(address: str, num_workers: int | None = None) -> Backend:
+    """A backend on the Ray cluster at `address` (HOST:PORT of its head), on that of this machine or job (`auto`), or on
+    one that is started for it (`local`, with `num_workers` CPUs).
+
+    Raises InputError where there is no such cluster or Ray is not installed.
+    """
+    from ray_jobs.connect import connect
+
+    connect(address, num_workers)
+    from ray_jobs.backend import RayBackend
+
+    return RayBackend()

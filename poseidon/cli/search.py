@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
+from poseidon.cli.backend_options import backend_of, backend_options
 from poseidon.cli.effort_options import effort_options
 from poseidon.cli.exit_codes import ExitCode
 from poseidon.cli.experiment_options import experiment_from, experiment_options
@@ -20,6 +21,7 @@ if TYPE_CHECKING:
 @click.command("search", short_help="Find the best plan of an experiment.")
 @experiment_options
 @effort_options
+@backend_options
 @click.option(
     "--top", type=click.IntRange(1, 1000), metavar="K", help="Report the best K plans, one for each outer choice."
 )
@@ -29,9 +31,24 @@ if TYPE_CHECKING:
     metavar="PLAN.json",
     help="Begin from an earlier plan, of this cluster or of one that lost or gained nodes.",
 )
-@click.option("--out", type=click.Path(path_type=Path), metavar="DIR", help="Write the plan to DIR/plan.json.")
+@click.option(
+    "--out",
+    type=click.Path(path_type=Path),
+    metavar="DIR",
+    help="Write the plan to DIR/plan.json; until the search is over its progress is in DIR/search.journal.",
+)
+@click.option("--resume", is_flag=True, help="Go on with the search that DIR/search.journal is the progress of.")
 @result_options
-def search(as_json: bool, quiet: bool, out: Path | None, start: Path | None, **options: Any) -> int:
+def search(
+    as_json: bool,
+    quiet: bool,
+    out: Path | None,
+    start: Path | None,
+    workers: int | None,
+    ray: str | None,
+    resume: bool,
+    **options: Any,
+) -> int:
     """Finds the fastest plan of EXPERIMENT (a YAML file) and proves that none is faster.
 
     Options go before what the file says. Ctrl-C keeps the best plan so far.
@@ -41,6 +58,7 @@ def search(as_json: bool, quiet: bool, out: Path | None, start: Path | None, **o
       poseidon-search configs/experiments/quickstart.yaml --out runs/quickstart
       poseidon-search --model configs/models/llama-3-8b.yaml --cluster configs/clusters/npu-1x1.yaml \\
           --global-batch-size 128 --seq-length 4096
+      ray job submit -- poseidon-search configs/experiments/setting6-288.yaml --out /shared/runs/288
     """
     from poseidon.output.plan_file import prepare_directory, read_plan
     from poseidon.output.progress import display
@@ -48,15 +66,25 @@ def search(as_json: bool, quiet: bool, out: Path | None, start: Path | None, **o
     from poseidon.planner import find_plan
 
     reporting = Reporting(as_json, quiet)
+    if resume and out is None:
+        raise click.UsageError("--resume goes on with the search in --out DIR: give --out")
+    if ray is not None and options["experiment"] is None and Path(ray).is_file():
+        options["experiment"], ray = ray, "auto"  # `--ray EXPERIMENT.yaml`: the address was left out
     experiment = experiment_from(options)
     if out is not None:
         prepare_directory(out)
     earlier = None if start is None else read_plan(start)
-    with display(quiet) as progress:
-        plan = find_plan(experiment, progress.show, earlier)
-    if isinstance(plan, NoPlan):
-        return _refuse(plan)
-    return _deliver(plan, out, reporting)
+    with backend_of(workers, ray) as backend:
+        with display(quiet) as progress:
+            journal = None if out is None else out / JOURNAL
+            plan = find_plan(experiment, progress.show, earlier, backend, journal, resume=resume)
+        if isinstance(plan, NoPlan):
+            return _refuse(plan)
+        return _deliver(plan, out, reporting)
+
+
+JOURNAL = "search.journal"
+"""File name of the progress of a search that is not over."""
 
 
 def _deliver(plan: Plan, out: Path | None, reporting: Reporting) -> int:

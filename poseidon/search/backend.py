@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections import deque
+from collections.abc import Sequence
 from typing import Protocol
 
 from poseidon.search._incumbent_cell import SIZE, IncumbentCell
@@ -37,6 +38,10 @@ class Backend(Protocol):
     def window(self) -> int:
         """How many shards to hand out at the same time: some may wait so that no worker has to."""
 
+    @property
+    def running_nodes(self) -> int:
+        """Search nodes that shards which are not back yet have taken, as far as is known: for the progress only."""
+
     def begin(self, context: Context, listener: Listener) -> None:
         """From now on runs shards of this search."""
 
@@ -46,8 +51,10 @@ class Backend(Protocol):
     def wait(self, seconds: float) -> list[Event]:
         """What has happened, at the latest after so many seconds; empty if nothing did."""
 
-    def publish(self, cutoff_ms: float, rank: int) -> None:
-        """Tells all workers of a new time to beat and of the rank of the outer choice whose plan it is."""
+    def publish(self, cutoff_ms: float, rank: int, kept: Sequence[Found]) -> None:
+        """Tells all workers of a new time to beat and of the rank of the outer choice whose plan it is; `kept` are the
+        best plans, from which it comes.
+        """
 
     def set_hungry(self, hungry: bool) -> None:
         """Whether workers have nothing to do: running shards come back soon, to be shared out."""
@@ -77,6 +84,7 @@ class InProcess:
         self.cell = IncumbentCell(bytearray(SIZE))
         self._shards: deque[Shard] = deque()
         self._tables: dict[int, OpenTables] = {}
+        self.running_nodes = 0
 
     def begin(self, context: Context, listener: Listener) -> None:
         """See `Backend`."""
@@ -91,9 +99,10 @@ class InProcess:
 
     def wait(self, seconds: float) -> list[Event]:
         """Runs the next shard."""
+        self.running_nodes = 0
         return [self._worker.run(self._shards.popleft())] if self._shards else []
 
-    def publish(self, cutoff_ms: float, rank: int) -> None:
+    def publish(self, cutoff_ms: float, rank: int, kept: Sequence[Found]) -> None:
         """See `Backend`."""
         self.cell.publish(cutoff_ms, rank)
 
@@ -118,6 +127,10 @@ class InProcess:
         self.end()
 
     # What the worker needs of its link.
+
+    def note_nodes(self, search_nodes: int) -> None:
+        """See `Link`."""
+        self.running_nodes = search_nodes
 
     def put_tables(self, problem: int, tables: OpenTables) -> None:
         """See `Link`."""

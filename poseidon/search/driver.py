@@ -13,7 +13,7 @@ from dataclasses import dataclass, field, replace
 from poseidon.search.frontier import Frontier
 from poseidon.search.incumbents import Incumbents
 from poseidon.search.options import INTERLEAVED_NODES
-from poseidon.search.result import Counters
+from poseidon.search.result import Counters, Solution
 from poseidon.search.run import Run
 from poseidon.search.shard import Action, Event, Failure, Found, Outcome, Shard
 from poseidon.search.tolerance import TIE, prune_fraction
@@ -83,12 +83,13 @@ class Driver:
         self.is_exact = self._options.policy == "exact"
         self._shares_best = self._options.policy != "brute-force"
         tie = TIE if self.is_exact and self._options.gap == 0 else 0.0
-        self.incumbents = Incumbents(self._options.top, tie)
+        self.incumbents: Incumbents[Solution] = Incumbents(self._options.top, tie)
         self.counters = Counters()
         problems = zip(context.problems, bounds_ms, strict=True)
         self.choices = [OuterChoice(index, p.name, float(bound_ms)) for index, (p, bound_ms) in enumerate(problems)]
         ranks = {name: rank for rank, name in enumerate(sorted(choice.name for choice in self.choices))}
         self._rank_of = ranks
+        self._index_of = {choice.name: choice.index for choice in self.choices}
         self.outcomes: list[Outcome] = []
         """Of enumerations, with what they counted; frontiers left out."""
         self._queue: list[tuple[Key, int, Shard]] = []
@@ -290,7 +291,8 @@ class Driver:
         """Lets all workers know the time to beat."""
         name = self.incumbents.cutoff_name
         if name and self._shares_best and self._is_begun:
-            self._backend.publish(self.incumbents.cutoff_ms, self._rank_of[name])
+            kept = [Found.of(solution, self._index_of[solution.name]) for solution in self.incumbents.solutions]
+            self._backend.publish(self.incumbents.cutoff_ms, self._rank_of[name], kept)
 
     def apply(self, shard: Shard, outcome: Outcome) -> None:
         """Puts the outcome of a shard in its place."""
@@ -353,4 +355,5 @@ class Driver:
         best_ms = self.incumbents.best_ms
         bound_ms = min(best_ms, self.lower_bound_ms)
         nodes, choices = self.counters.search_nodes, len(self.choices)
+        nodes += self._backend.running_nodes if self._in_flight else 0
         return Progress(self.watch.seconds, best_ms, bound_ms, nodes, self.num_done, choices)

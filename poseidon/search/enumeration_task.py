@@ -34,6 +34,9 @@ class Link(Protocol):
     def must_stop(self) -> bool:
         """Whether to hand back what is left as soon as possible."""
 
+    def note_nodes(self, search_nodes: int) -> None:
+        """Tells how many search nodes the shard at hand has taken so far: for the progress only."""
+
 
 class EnumerationTask:
     """The enumeration of one outer choice, part by part.
@@ -75,6 +78,7 @@ class EnumerationTask:
         started = time.perf_counter()
         while not search.done and search.num_search_nodes < shard.most_nodes and not link.must_stop():
             search.run(SLICE)
+            link.note_nodes(search.num_search_nodes)
             found = self._found(search, shard, link) or found
             seconds = time.perf_counter() - started
             if seconds >= (HUNGRY_S if link.cell.hungry else shard.seconds):

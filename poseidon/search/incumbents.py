@@ -3,12 +3,31 @@
 from __future__ import annotations
 
 import math
+from typing import Any, Generic, Protocol, TypeVar
 
-from poseidon.search.result import Solution
 from poseidon.search.tolerance import TIE
 
 
-class Incumbents:
+class Entry(Protocol):
+    """A plan, as far as its place among others goes."""
+
+    @property
+    def name(self) -> str:
+        """Of its problem."""
+
+    @property
+    def iteration_time_ms(self) -> float:
+        """Its time."""
+
+    @property
+    def order_key(self) -> Any:
+        """The declared total order."""
+
+
+Plan = TypeVar("Plan", bound=Entry)
+
+
+class Incumbents(Generic[Plan]):
     """Keeps the `count` fastest solutions of different problems.
 
     Times within the fraction `tie` of each other count as equal; among equals the problem whose name comes first wins.
@@ -20,12 +39,12 @@ class Incumbents:
         """`count` is how many plans are asked for (`top`)."""
         self._count = count
         self._tie = tie
-        self._by_problem: dict[str, Solution] = {}
-        self._kept: tuple[Solution, ...] = ()
+        self._by_problem: dict[str, Plan] = {}
+        self._kept: tuple[Plan, ...] = ()
         self.curve: list[tuple[float, float]] = []
 
     @property
-    def solutions(self) -> tuple[Solution, ...]:
+    def solutions(self) -> tuple[Plan, ...]:
         """The kept solutions, fastest first."""
         return self._kept
 
@@ -42,7 +61,7 @@ class Incumbents:
     @property
     def cutoff_name(self) -> str:
         """The problem whose plan has that time; empty where there is none."""
-        return self._kept[-1].problem.name if len(self._kept) == self._count else ""
+        return self._kept[-1].name if len(self._kept) == self._count else ""
 
     def cutoff_for(self, name: str) -> float:
         """The time that a plan of this problem must beat to change anything."""
@@ -50,12 +69,12 @@ class Incumbents:
         cutoff_ms = self.cutoff_ms * (1 + self._tie) if name < self.cutoff_name else self.cutoff_ms
         return min(cutoff_ms, own.iteration_time_ms) if own else cutoff_ms
 
-    def offer(self, solution: Solution, seconds: float) -> bool:
+    def offer(self, solution: Plan, seconds: float) -> bool:
         """Keeps a solution if it is the best of its problem, and notes the moment if it is the best of all.
 
         Returns whether the kept solutions changed.
         """
-        name = solution.problem.name
+        name = solution.name
         known = self._by_problem.get(name)
         if known is not None and known.order_key <= solution.order_key:
             return False
@@ -65,16 +84,16 @@ class Incumbents:
         before, self._kept = self._kept, self._best()
         return before != self._kept
 
-    def replace(self, solution: Solution) -> None:
+    def replace(self, solution: Plan) -> None:
         """Puts the chosen one of several equally fast plans of a problem in the place of the one that was found."""
-        self._by_problem[solution.problem.name] = solution
+        self._by_problem[solution.name] = solution
         self._kept = self._best()
 
-    def _best(self) -> tuple[Solution, ...]:
+    def _best(self) -> tuple[Plan, ...]:
         left = sorted(self._by_problem.values(), key=lambda solution: solution.order_key)
-        best: list[Solution] = []
+        best: list[Plan] = []
         while left and len(best) < self._count:
             equal = [s for s in left if s.iteration_time_ms <= left[0].iteration_time_ms * (1 + self._tie)]
-            best.append(min(equal, key=lambda solution: solution.problem.name))
+            best.append(min(equal, key=lambda solution: solution.name))
             left.remove(best[-1])
         return tuple(best)

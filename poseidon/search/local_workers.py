@@ -15,6 +15,7 @@ import shutil
 import signal
 import sys
 import tempfile
+from collections.abc import Sequence
 from contextlib import suppress
 from dataclasses import dataclass
 from multiprocessing import get_context
@@ -34,6 +35,7 @@ from poseidon.search.worker import Worker
 
 SLICE_S = 0.5
 """Seconds after which a shard comes back."""
+NODE_BYTES = 8
 END_S = 1.0
 """Seconds that workers have to end by themselves."""
 PREFIX = "poseidon-workers-"
@@ -60,21 +62,29 @@ class LocalWorkers:
         _remove_left_behind()
         self._folder = Path(tempfile.mkdtemp(prefix=f"{PREFIX}{os.getpid()}-", dir=_shared_memory()))
         atexit.register(self.close)
-        (self._folder / "cell").write_bytes(bytes(SIZE))
-        self._cell = _open_cell(self._folder)
+        (self._folder / "shared").write_bytes(bytes(SIZE + NODE_BYTES * num_workers))
+        shared = _open_shared(self._folder)
+        self._cell = IncumbentCell(shared)
         self._cell.reset()
+        self._nodes = shared[SIZE:].cast("q")
         self._search = 0
-        self._workers = [self._start() for _ in range(num_workers)]
+        self._workers = [self._start(index) for index in range(num_workers)]
 
-    def _start(self) -> _Process:
+    def _start(self, index: int) -> _Process:
         spawn = get_context("spawn")
         ours, theirs = spawn.Pipe()
         process = spawn.Process(
-            target=_work, args=(theirs, str(self._folder), os.getpid()), name="poseidon-worker", daemon=True
+            target=_work, args=(theirs, str(self._folder), os.getpid(), index), name="poseidon-worker", daemon=True
         )
         process.start()
         theirs.close()
         return _Process(process, ours)
+
+    @property
+    def running_nodes(self) -> int:
+        """See `Backend`."""
+        busy = (index for index, worker in enumerate(self._workers) if worker.shard is not None)
+        return sum(self._nodes[index] for index in busy)
 
     @property
     def process_ids(self) -> list[int]:
@@ -91,8 +101,10 @@ class LocalWorkers:
 
     def submit(self, shard: Shard) -> None:
         """See `Backend`; at most `window` shards at a time."""
-        worker = next(worker for worker in self._workers if worker.shard is None)
+        index = next(index for index, worker in enumerate(self._workers) if worker.shard is None)
+        worker = self._workers[index]
         worker.shard = shard.number
+        self._nodes[index] = 0
         with suppress(OSError):  # the worker is dead: `wait` says so
             worker.pipe.send((self._search, shard))
 
@@ -119,9 +131,10 @@ class LocalWorkers:
             if worker.shard is not None:
                 events.append(Failure(worker.shard, _ending(worker.process.exitcode), again=True))
             worker.pipe.close()
-            self._workers[self._workers.index(worker)] = self._start()
+            index = self._workers.index(worker)
+            self._workers[index] = self._start(index)
 
-    def publish(self, cutoff_ms: float, rank: int) -> None:
+    def publish(self, cutoff_ms: float, rank: int, kept: Sequence[Found]) -> None:
         """See `Backend`."""
         self._cell.publish(cutoff_ms, rank)
 
@@ -172,17 +185,23 @@ class LocalWorkers:
 class _LocalLink:
     """A worker process's connection; see `Link`."""
 
-    def __init__(self, pipe: Connection, folder: Path, search: int, cell: IncumbentCell, parent: int) -> None:
-        self.cell = cell
-        self._pipe, self._folder, self._search, self._parent = pipe, folder, search, parent
+    def __init__(self, pipe: Connection, folder: Path, parent: int, index: int) -> None:
+        shared = _open_shared(folder)
+        self.cell = IncumbentCell(shared)
+        self.search = 0
+        self._nodes = shared[SIZE:].cast("q")
+        self._pipe, self._folder, self._parent, self._index = pipe, folder, parent, index
 
     def found(self, found: Found) -> None:
-        self._pipe.send((self._search, found))
+        self._pipe.send((self.search, found))
 
     def must_stop(self) -> bool:
         if os.getppid() != self._parent:
             os._exit(1)  # the driver is gone
         return self.cell.stop
+
+    def note_nodes(self, search_nodes: int) -> None:
+        self._nodes[self._index] = search_nodes
 
     def put_tables(self, problem: int, tables: OpenTables) -> None:
         arrays: list[NDArray[Any]] = [*tables.parts, tables.charges]
@@ -202,25 +221,24 @@ class _LocalLink:
         return OpenTables((low, high, lowest, highest, values), np.array(charges))
 
     def _path(self, problem: int, index: int) -> Path:
-        return self._folder / f"{self._search}-{problem}-{index}.npy"
+        return self._folder / f"{self.search}-{problem}-{index}.npy"
 
 
-def _work(pipe: Connection, folder: str, parent: int) -> None:
+def _work(pipe: Connection, folder: str, parent: int, index: int) -> None:
     """What a worker process does until the driver closes its pipe."""
     signal.signal(signal.SIGINT, signal.SIG_IGN)  # Ctrl-C reaches the whole process group; the driver decides
     signal.signal(signal.SIGTERM, signal.SIG_DFL)
-    cell = _open_cell(Path(folder))
-    known, worker = 0, None
+    link = _LocalLink(pipe, Path(folder), parent, index)
+    worker = None
     while True:
         try:
             search, shard = pipe.recv()
-            if search != known:
+            if worker is None or search != link.search:
                 context = pickle.loads((Path(folder) / f"{search}.search").read_bytes())
-                worker = Worker(context, _LocalLink(pipe, Path(folder), search, cell, parent))
-                known = search
-            assert worker is not None
+                link.search = search
+                worker = Worker(context, link)
             pipe.send((search, _run(worker, shard)))
-        except (EOFError, OSError, KeyboardInterrupt):
+        except (EOFError, OSError):
             return
 
 
@@ -242,9 +260,10 @@ def _shared_memory() -> str | None:
     return "/dev/shm" if sys.platform == "linux" and os.access("/dev/shm", os.W_OK) else None
 
 
-def _open_cell(folder: Path) -> IncumbentCell:
-    with (folder / "cell").open("r+b") as file:
-        return IncumbentCell(memoryview(mmap.mmap(file.fileno(), SIZE)))
+def _open_shared(folder: Path) -> memoryview:
+    """The cell, and after it the search nodes of each worker's shard."""
+    with (folder / "shared").open("r+b") as file:
+        return memoryview(mmap.mmap(file.fileno(), 0))
 
 
 def _remove_left_behind() -> None:

@@ -58,6 +58,11 @@ class Solution:
     """Depth of each link between stages (adaptive_1f1b only)."""
 
     @property
+    def name(self) -> str:
+        """Of its problem."""
+        return self.problem.name
+
+    @property
     def order_key(self) -> tuple[float, str, tuple[tuple[int, tuple[int, ...]], ...], tuple[int, ...]]:
         """The declared total order: time, problem name, kinds and layers from the first stage on, depths."""
         stages = tuple((stage.kind, stage.layers) for stage in self.stages)

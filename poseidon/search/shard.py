@@ -78,6 +78,11 @@ class Found:
     iteration_time_ms: float
     depths: tuple[int, ...] = ()
 
+    @classmethod
+    def of(cls, solution: Solution, problem: int) -> Found:
+        """A solution of the problem with this index."""
+        return cls(problem, solution.stages, solution.iteration_time_ms, solution.depths)
+
     def solution(self, problems: tuple[Problem, ...]) -> Solution:
         """With the problem itself."""
         return Solution(problems[self.problem], self.stages, self.iteration_time_ms, self.depths)

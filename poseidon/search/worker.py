@@ -37,6 +37,9 @@ class Link(Protocol):
     def must_stop(self) -> bool:
         """Whether to hand back what is left as soon as possible."""
 
+    def note_nodes(self, search_nodes: int) -> None:
+        """Tells how many search nodes the shard at hand has taken so far: for the progress only."""
+
     def put_tables(self, problem: int, tables: OpenTables) -> None:
         """Keeps the tables of an outer choice for all workers."""
 
@@ -92,6 +95,7 @@ class Worker:
         started = time.perf_counter()
         while not search.done and search.search_nodes < shard.most_nodes and not self._link.must_stop():
             search.advance(SLICE)
+            self._link.note_nodes(search.search_nodes)
             seconds = time.perf_counter() - started
             if seconds >= (HUNGRY_S if self._link.cell.hungry else shard.seconds):
                 break
