@@ -17,8 +17,7 @@ from ray.util.scheduling_strategies import NodeAffinitySchedulingStrategy
 
 from poseidon.search.backend import Listener
 from poseidon.search.shard import Context, Event, Failure, Found, Outcome, Shard
-from poseidon.search.tolerance import TIE
-from ray_jobs.incumbent_actor import IncumbentActor
+from ray_jobs.incumbent_actor import NO_SEARCH, IncumbentActor, Rules
 from ray_jobs.shard_task import run_shard
 
 SLICE_S = 1.0
@@ -30,6 +29,8 @@ SIZE_EVERY_S = 5.0
 NEWS_S = 30.0
 END_S = 1.0
 """Seconds that everybody who waits for news has to be told that there will be none."""
+MOST_WAITING = 10_000
+"""Workers that may wait for news at the same time."""
 
 
 class RayBackend:
@@ -44,7 +45,18 @@ class RayBackend:
         self._size, self._size_at = 1, -SIZE_EVERY_S
         self._tasks: dict[Any, tuple[Shard, Any]] = {}
         self._tables: dict[int, Any] = {}
-        self._actor: Any = None
+        self._checkpoint = Path(tempfile.gettempdir()) / f"poseidon-incumbent-{os.urandom(8).hex()}"
+        here = NodeAffinitySchedulingStrategy(ray.get_runtime_context().get_node_id(), soft=True)
+        actor_class: Any = ray.remote(IncumbentActor).options(
+            num_cpus=0,
+            max_restarts=-1,
+            max_task_retries=-1,
+            max_concurrency=MOST_WAITING,
+            scheduling_strategy=here,
+            runtime_env={"env_vars": {"RAY_worker_niceness": "0"}},
+        )
+        self._actor: Any = actor_class.remote(str(self._checkpoint))
+        self._search = ""
         self._news: Any = None
         self._epoch, self._known = "", 0
         self._hungry = False
@@ -69,27 +81,18 @@ class RayBackend:
         self.end()
         self._search = os.urandom(8).hex()
         self._context = ray.put(np.frombuffer(pickle.dumps(context), dtype=np.uint8))
-        self._checkpoint = Path(tempfile.gettempdir()) / f"poseidon-incumbent-{self._search}"
-        options = context.options
-        is_exact = options.policy == "exact"
-        here = NodeAffinitySchedulingStrategy(ray.get_runtime_context().get_node_id(), soft=True)
-        actor_class = ray.remote(IncumbentActor).options(
-            name=f"poseidon-incumbent-{self._search}",
-            num_cpus=0,
-            max_restarts=-1,
-            max_task_retries=-1,
-            max_concurrency=10_000,
-            scheduling_strategy=here,
-            runtime_env={"env_vars": {"RAY_worker_niceness": "0"}},
+        self._rules = Rules(
+            search=self._search,
+            names=tuple(problem.name for problem in context.problems),
+            count=context.options.top,
+            tie=context.options.tie,
+            shares=context.options.shares_best,
         )
-        names = tuple(problem.name for problem in context.problems)
-        tie = TIE if is_exact and options.gap == 0 else 0.0
-        shares = options.policy != "brute-force"
-        self._actor = actor_class.remote(names, options.top, tie, shares, str(self._checkpoint))
+        self._actor.begin.remote(self._rules)
         self._ask()
 
     def _ask(self) -> None:
-        self._news = self._actor.offers.remote(self._epoch, self._known, NEWS_S)
+        self._news = self._actor.offers.remote(self._search, self._epoch, self._known, NEWS_S)
 
     def submit(self, shard: Shard) -> None:
         """See `Backend`."""
@@ -122,8 +125,9 @@ class RayBackend:
             self._ask()
             return []
         if self._epoch not in ("", epoch):
+            self._actor.begin.remote(self._rules)
             for found in self._told.values():
-                self._actor.offer.remote(found)
+                self._actor.offer.remote(self._search, found)
             self._actor.set_flags.remote(False, self._hungry)
         self._epoch, self._known = epoch, known
         self._told |= {found.problem: found for found in offers}
@@ -150,7 +154,7 @@ class RayBackend:
         for found in kept:
             if self._told.get(found.problem) != found:
                 self._told[found.problem] = found
-                self._actor.offer.remote(found)
+                self._actor.offer.remote(self._search, found)
 
     def set_hungry(self, hungry: bool) -> None:
         """See `Backend`."""
@@ -173,18 +177,18 @@ class RayBackend:
         self._tasks.clear()
         self._tables.clear()
         self._told.clear()
-        if self._actor is not None:
-            with suppress(ray.exceptions.RayError):
-                ray.get(self._actor.end.remote(), timeout=END_S)
-            ray.kill(self._actor)
-            self._checkpoint.unlink(missing_ok=True)
-        self._actor = self._news = None
+        if self._search:
+            self._actor.begin.remote(NO_SEARCH)
+        self._search, self._news = "", None
         self._epoch, self._known, self._hungry = "", 0, False
 
     def close(self) -> None:
         """See `Backend`; leaves the cluster."""
         with suppress(ray.exceptions.RayError):
             self.end()
+            ray.get(self._actor.begin.remote(NO_SEARCH), timeout=END_S)
+        ray.kill(self._actor)
+        self._checkpoint.unlink(missing_ok=True)
         ray.shutdown()
 
 

@@ -58,7 +58,7 @@ class Client:
     def found(self, found: Found) -> None:
         """See `Link`."""
         self._found[found.problem] = found
-        self._actor.offer.remote(found)
+        self._actor.offer.remote(self.search, found)
 
     def must_stop(self) -> bool:
         """See `Link`."""
@@ -81,7 +81,7 @@ class Client:
         while not self.is_over:
             try:
                 wait_s = WAIT_S * random.uniform(0.8, 1.2)
-                news: News = ray.get(self._actor.news.remote(epoch, version, wait_s))
+                news: News = ray.get(self._actor.news.remote(self.search, epoch, version, wait_s))
             except ray.exceptions.RayActorError as error:
                 if self.is_over or not _may_come_back(error):
                     return
@@ -91,11 +91,12 @@ class Client:
                 return
             if epoch not in ("", news.epoch):
                 for found in list(self._found.values()):  # a new actor may not know what the old one knew
-                    self._actor.offer.remote(found)
+                    self._actor.offer.remote(self.search, found)
+            if news.is_over:
+                return
             epoch, version = news.epoch, news.version
             self.cell.publish(news.cutoff_ms, news.rank)
             self.cell.stop, self.cell.hungry = news.stop, news.hungry
-            self.is_over = self.is_over or news.is_over
 
 
 def _may_come_back(error: ray.exceptions.RayActorError) -> bool:

@@ -18,9 +18,6 @@ from poseidon.search._incumbent_cell import NOBODY
 from poseidon.search.incumbents import Incumbents
 from poseidon.search.shard import Found
 
-LAST_ANSWERS_S = 0.05
-"""Seconds in which the last answers are on their way before the actor is killed."""
-
 
 @dataclass(frozen=True)
 class Offer:
@@ -54,41 +51,68 @@ class News:
     is_over: bool
 
 
+@dataclass(frozen=True)
+class Rules:
+    """What the actor must know of a search."""
+
+    search: str
+    names: tuple[str, ...]
+    """Of the outer choices."""
+    count: int
+    """Plans that are asked for."""
+    tie: float
+    """Fraction up to which times are equal."""
+    shares: bool
+    """Whether workers are told a time to beat."""
+
+
+NO_SEARCH = Rules("", (), 1, 0.0, False)
+
+
 class IncumbentActor:
-    """Keeps the best plans of one search; an asynchronous actor."""
+    """Keeps the best plans of one search at a time; an asynchronous actor."""
 
-    def __init__(self, names: tuple[str, ...], count: int, tie: float, shares: bool, checkpoint: str | None) -> None:
-        """`names` are those of the outer choices, `count` plans are asked for, times within the fraction `tie` are
-        equal. Without `shares` nobody is told a time to beat. `checkpoint` is a file on this actor's node.
-        """
-        self._ranks = {name: rank for rank, name in enumerate(sorted(names))}
-        self._names = names
-        self._incumbents: Incumbents[Offer] = Incumbents(count, tie)
-        self._shares = shares
-        self._checkpoint = None if checkpoint is None else Path(checkpoint)
+    def __init__(self, checkpoint: str) -> None:
+        """`checkpoint` is a file on this actor's node; where it exists, the actor goes on from it."""
+        self._checkpoint = Path(checkpoint)
         self._epoch = os.urandom(8).hex()
-        self._version = 0
-        self._stop = self._hungry = self._is_over = False
-        self._offers: list[Found] = []
         self._changed = asyncio.Event()
-        self._restore()
-
-    def _restore(self) -> None:
-        if self._checkpoint is not None and self._checkpoint.exists():
-            for offer in pickle.loads(self._checkpoint.read_bytes()):
+        self._set_rules(NO_SEARCH)
+        if self._checkpoint.exists():
+            rules, offers = pickle.loads(self._checkpoint.read_bytes())
+            self._set_rules(rules)
+            for offer in offers:
                 self._incumbents.offer(offer, 0.0)
                 self._offers.append(offer.found)
 
-    async def offer(self, found: Found) -> None:
+    def _set_rules(self, rules: Rules) -> None:
+        self._rules = rules
+        self._ranks = {name: rank for rank, name in enumerate(sorted(rules.names))}
+        self._incumbents: Incumbents[Offer] = Incumbents(rules.count, rules.tie)
+        self._version = 0
+        self._stop = self._hungry = False
+        self._offers: list[Found] = []
+
+    async def begin(self, rules: Rules) -> None:
+        """Begins with a search; whoever waits for news of the one before is told that it is over."""
+        if rules.search != self._rules.search:
+            self._set_rules(rules)
+            self._save()
+            self._tell()
+
+    async def offer(self, search: str, found: Found) -> None:
         """Takes a plan; offering the same one again changes nothing."""
-        if not self._incumbents.offer(Offer(self._names[found.problem], found), 0.0):
+        if search != self._rules.search:
             return
-        self._offers.append(found)
-        self._tell()
-        if self._checkpoint is not None:
-            unfinished = self._checkpoint.with_suffix(".new")
-            unfinished.write_bytes(pickle.dumps(self._incumbents.solutions))
-            unfinished.rename(self._checkpoint)
+        if self._incumbents.offer(Offer(self._rules.names[found.problem], found), 0.0):
+            self._offers.append(found)
+            self._tell()
+            self._save()
+
+    def _save(self) -> None:
+        unfinished = self._checkpoint.with_suffix(".new")
+        unfinished.write_bytes(pickle.dumps((self._rules, self._incumbents.solutions)))
+        unfinished.rename(self._checkpoint)
 
     async def set_flags(self, stop: bool, hungry: bool) -> None:
         """Whether workers are to hand back what they have, at once or to share it out."""
@@ -96,27 +120,24 @@ class IncumbentActor:
             self._stop, self._hungry = stop, hungry
             self._tell()
 
-    async def news(self, epoch: str, version: int, timeout_s: float) -> News:
+    async def news(self, search: str, epoch: str, version: int, timeout_s: float) -> News:
         """What holds now, as soon as it is another version than the one that is known, or when the time is up."""
-        if (epoch, version) == (self._epoch, self._version):
+        if (search, epoch, version) == (self._rules.search, self._epoch, self._version):
             await self._change(timeout_s)
-        name = self._incumbents.cutoff_name if self._shares else ""
+        name = self._incumbents.cutoff_name if self._rules.shares else ""
         cutoff_ms = self._incumbents.cutoff_ms if name else math.inf
         rank = self._ranks[name] if name else NOBODY
-        return News(self._epoch, self._version, cutoff_ms, rank, self._stop, self._hungry, self._is_over)
+        is_over = search != self._rules.search
+        return News(self._epoch, self._version, cutoff_ms, rank, self._stop, self._hungry, is_over)
 
-    async def offers(self, epoch: str, known: int, timeout_s: float) -> tuple[str, int, list[Found]]:
+    async def offers(self, search: str, epoch: str, known: int, timeout_s: float) -> tuple[str, int, list[Found]]:
         """The plans that were taken after the first `known` ones, as soon as there are any or when the time is up."""
+        if search != self._rules.search:
+            return self._epoch, 0, []
         if epoch == self._epoch and known >= len(self._offers):
             await self._change(timeout_s)
         first = known if epoch == self._epoch else 0
         return self._epoch, len(self._offers), self._offers[first:]
-
-    async def end(self) -> None:
-        """Answers everybody who waits: the search is over."""
-        self._stop = self._is_over = True
-        self._tell()
-        await asyncio.sleep(LAST_ANSWERS_S)
 
     async def process_id(self) -> int:
         """Of the actor."""

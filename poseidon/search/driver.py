@@ -16,7 +16,7 @@ from poseidon.search.options import INTERLEAVED_NODES
 from poseidon.search.result import Counters, Solution
 from poseidon.search.run import Run
 from poseidon.search.shard import Action, Event, Failure, Found, Outcome, Shard
-from poseidon.search.tolerance import TIE, prune_fraction
+from poseidon.search.tolerance import prune_fraction
 from poseidon.search.watch import Progress
 
 FIRST_NODES = 4000
@@ -81,9 +81,7 @@ class Driver:
         self._backend, self._journal = run.backend, run.journal
         self._options = context.options
         self.is_exact = self._options.policy == "exact"
-        self._shares_best = self._options.policy != "brute-force"
-        tie = TIE if self.is_exact and self._options.gap == 0 else 0.0
-        self.incumbents: Incumbents[Solution] = Incumbents(self._options.top, tie)
+        self.incumbents: Incumbents[Solution] = Incumbents(self._options.top, self._options.tie)
         self.counters = Counters()
         problems = zip(context.problems, bounds_ms, strict=True)
         self.choices = [OuterChoice(index, p.name, float(bound_ms)) for index, (p, bound_ms) in enumerate(problems)]
@@ -225,7 +223,7 @@ class Driver:
         choice = self.choices[shard.problem]
         turn = self._turns[shard.number]
         cutoff_ms = shard.cutoff_ms
-        if self._shares_best and shard.action is not Action.CHOOSE:
+        if self._options.shares_best and shard.action is not Action.CHOOSE:
             cutoff_ms = self.incumbents.cutoff_for(choice.name)
         most_nodes = min(FIRST_NODES << min(turn, 20), MOST_NODES) if self.is_exact else MOST_NODES**3
         shard = replace(
@@ -290,7 +288,7 @@ class Driver:
     def _tell_cutoff(self) -> None:
         """Lets all workers know the time to beat."""
         name = self.incumbents.cutoff_name
-        if name and self._shares_best and self._is_begun:
+        if name and self._options.shares_best and self._is_begun:
             kept = [Found.of(solution, self._index_of[solution.name]) for solution in self.incumbents.solutions]
             self._backend.publish(self.incumbents.cutoff_ms, self._rank_of[name], kept)
 

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
+from poseidon.search.tolerance import TIE
+
 INTERLEAVED_NODES = 10_000
 """Search nodes after which an outer choice with several chunks is left at the gap it has, unless another limit is
 given.
@@ -34,6 +36,16 @@ class SearchOptions:
     """Completion tables built at once (docs/algorithm.md)."""
     most_table_values: int = 60_000_000
     """Most numbers in the completion tables of one outer choice (8 bytes each)."""
+
+    @property
+    def tie(self) -> float:
+        """Fraction up to which times count as equal when the best plan is chosen."""
+        return TIE if self.policy == "exact" and self.gap == 0 else 0.0
+
+    @property
+    def shares_best(self) -> bool:
+        """Whether outer choices are searched for plans that beat those of the others."""
+        return self.policy != "brute-force"
 
     def __post_init__(self) -> None:
         """Refuses values outside their range."""

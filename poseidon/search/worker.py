@@ -133,7 +133,7 @@ class Worker:
         return task.run(shard, self._link)
 
     def _new_search(self, problem: int, cutoff_ms: float) -> ExactSearch:
-        slack = TIE if self._context.options.gap == 0 else 0.0
+        slack = self._context.options.tie
         around = _Around(problem, self._link, lambda search: search.watch(self._link.cell, self._ranks[problem], slack))
         return ExactSearch(self._context.bounded(problem), self._context.options, cutoff_ms, around)
 
