@@ -24,7 +24,7 @@ FIRST_NODES = 4000
 MOST_NODES = 16_000
 MOST_OPEN_VALUES = 150_000_000
 """Numbers in the tables of all open outer choices together (8 bytes each)."""
-MOST_ATTEMPTS = 5
+MOST_ATTEMPTS = 6
 """Workers that may be lost with a shard before it is given up."""
 STOP_S = 1.5
 """Seconds that running shards have to come back when a search stops early."""

@@ -1,0 +1,204 @@
+"""Searches whose workers, actor, nodes and driver are killed at random: every one must end with the reference plan.
+
+    python tests/benchmarks/chaos.py local|ray [FIRST_SEED] [RUNS]
+
+The search is the brute force over some outer choices of setting 1: real processes of `poseidon-search`, with a journal.
+It must find the plan and the bound of an undisturbed search and simulate every configuration exactly once (what was
+being worked on by a process that was killed is not counted, and done again). Nothing may be left behind: no process, no
+shared memory, no journal.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import random
+import signal
+import subprocess
+import sys
+import tempfile
+import time
+from collections import Counter
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any
+
+EXPERIMENT = Path(__file__).parents[2] / "configs" / "experiments" / "setting1.yaml"
+OPTIONS = ("--policy", "brute-force", "--fixed-dp", "2", "--fixed-tp", "1")
+MOST_DRIVER_KILLS = 2
+LONGEST_S = 400.0
+PAUSES_S = (0.7, 2.5)
+"""Range of the time between two blows."""
+MOST_BLOWS = 12
+Plan = dict[str, Any]
+Blow = Callable[[], bool]
+
+
+def reference() -> Plan:
+    """The plan of an undisturbed search in one process."""
+    run = subprocess.run(command("--json", "-q"), capture_output=True, text=True, check=True)
+    return json.loads(run.stdout)
+
+
+def command(*options: str) -> list[str]:
+    """The search as a command."""
+    return [sys.executable, "-m", "poseidon.cli", "search", str(EXPERIMENT), *OPTIONS, *options]
+
+
+def disturbed(seed: int, where: tuple[str, ...], others: dict[str, Blow]) -> tuple[Plan, Counter[str]]:
+    """The plan of a search at which blows are dealt, and how many of each kind; `others` return whether they hit."""
+    rng = random.Random(seed)
+    blows: Counter[str] = Counter()
+    with tempfile.TemporaryDirectory() as folder:
+        options = ("--json", "-q", "--out", folder, "--resume", *where)
+        driver = start(options)
+        until = time.monotonic() + LONGEST_S
+        while True:
+            try:
+                output, errors = driver.communicate(timeout=rng.uniform(*PAUSES_S))
+                break
+            except subprocess.TimeoutExpired:
+                if time.monotonic() > until:
+                    driver.kill()
+                    raise AssertionError(f"seed {seed}: not over after {LONGEST_S} s, blows {blows}") from None
+            blow = rng.choice([*others, "driver"])
+            if blows.total() >= MOST_BLOWS:
+                continue
+            if blow == "driver" and blows["driver"] < MOST_DRIVER_KILLS:
+                driver.kill()
+                driver.communicate()
+                driver = start(options)
+                blows[blow] += 1
+            elif blow != "driver" and others[blow]():
+                blows[blow] += 1
+        assert driver.returncode == 0, f"seed {seed}: status {driver.returncode}, {errors}"
+        assert sorted(os.listdir(folder)) == ["plan.json"]
+    return json.loads(output), blows
+
+
+def start(options: tuple[str, ...]) -> subprocess.Popen[str]:
+    """A driver in a process group of its own."""
+    return subprocess.Popen(
+        command(*options), stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, start_new_session=True
+    )
+
+
+def processes(*words: str) -> list[int]:
+    """Ids of the processes of this machine whose command line holds all these words."""
+    found = []
+    for entry in Path("/proc").iterdir():
+        if entry.name.isdigit() and int(entry.name) != os.getpid():
+            try:
+                line = (entry / "cmdline").read_bytes().replace(b"\0", b" ").decode(errors="replace")
+            except OSError:
+                continue
+            if all(word in line for word in words):
+                found.append(int(entry.name))
+    return sorted(found)
+
+
+def kill_one(find: Callable[[], list[int]], rng: random.Random) -> bool:
+    """Kills one of some processes."""
+    ids = find()
+    if not ids:
+        return False
+    try:
+        os.kill(rng.choice(ids), signal.SIGKILL)
+    except ProcessLookupError:
+        return False
+    return True
+
+
+def local_workers() -> list[int]:
+    """Ids of all worker processes of local searches."""
+    return processes("multiprocessing.spawn", "spawn_main")
+
+
+def run_local(seed: int) -> tuple[Plan, Counter[str]]:
+    """With two worker processes."""
+    rng = random.Random(f"workers {seed}")
+    plan, blows = disturbed(seed, ("--workers", "2"), {"worker": lambda: kill_one(local_workers, rng)})
+    shared = Path("/dev/shm") if Path("/dev/shm").is_dir() else Path(tempfile.gettempdir())
+    assert wait_until(lambda: not local_workers()), "worker processes are left behind"
+    assert not list(shared.glob("poseidon-workers-*")), "shared memory is left behind"
+    return plan, blows
+
+
+def run_ray(seed: int) -> tuple[Plan, Counter[str]]:
+    """On a Ray cluster of a head and two nodes, all on this machine."""
+    rng = random.Random(f"cluster {seed}")
+    with cluster() as (address, nodes):
+        blows: dict[str, Blow] = {
+            "worker": lambda: kill_one(lambda: processes("ray::"), rng),
+            "actor": lambda: kill_one(lambda: processes("ray::IncumbentActor"), rng),
+            "node": lambda: nodes.replace(rng),
+        }
+        result = disturbed(seed, ("--ray", address), blows)
+    assert wait_until(lambda: not processes("ray::") and not processes("raylet")), "Ray processes are left behind"
+    return result
+
+
+class Nodes:
+    """The worker nodes of a cluster."""
+
+    def __init__(self, cluster: Any) -> None:
+        self._cluster = cluster
+        self._nodes = [cluster.add_node(num_cpus=1), cluster.add_node(num_cpus=1)]
+
+    def replace(self, rng: random.Random) -> bool:
+        """Removes a node without warning and adds another."""
+        node = self._nodes.pop(rng.randrange(len(self._nodes)))
+        self._cluster.remove_node(node, allow_graceful=False)
+        self._nodes.append(self._cluster.add_node(num_cpus=1))
+        return True
+
+
+@contextmanager
+def cluster() -> Iterator[tuple[str, Nodes]]:
+    """A Ray cluster, and its address."""
+    from ray.cluster_utils import Cluster
+
+    made = Cluster(initialize_head=True, head_node_args={"num_cpus": 1, "include_dashboard": False})
+    try:
+        yield made.address, Nodes(made)
+    finally:
+        made.shutdown()
+
+
+def wait_until(holds: Callable[[], bool], seconds: float = 30.0) -> bool:
+    """Whether something comes true in time."""
+    until = time.monotonic() + seconds
+    while not holds():
+        if time.monotonic() > until:
+            return False
+        time.sleep(0.2)
+    return True
+
+
+def assert_same(plan: Plan, expected: Plan) -> None:
+    """The same plan with the same proof, every configuration simulated once."""
+    for field in ("status", "iteration_time_ms", "lower_bound_ms", "gap", "dp", "pp", "stages", "micro_batch_size"):
+        assert plan[field] == expected[field], f"{field}: {plan[field]}, expected {expected[field]}"
+    for field in ("simulations", "nodes", "outer_choices"):
+        assert plan["search"][field] == expected["search"][field], field
+    assert plan["search"]["warnings"] == expected["search"]["warnings"]
+
+
+def main() -> None:
+    """Runs one seed after the other."""
+    how = {"local": run_local, "ray": run_ray}[sys.argv[1]]
+    first, runs = (int(sys.argv[2]) if len(sys.argv) > 2 else 1), (int(sys.argv[3]) if len(sys.argv) > 3 else 20)
+    expected = reference()
+    total: Counter[str] = Counter()
+    for seed in range(first, first + runs):
+        started = time.monotonic()
+        plan, blows = how(seed)
+        assert_same(plan, expected)
+        total += blows
+        print(f"seed {seed}: {time.monotonic() - started:5.1f} s, {dict(sorted(blows.items()))}", flush=True)
+    print(f"{runs} of {runs} runs ended with the reference plan; blows: {dict(sorted(total.items()))}")
+
+
+if __name__ == "__main__":
+    main()
