@@ -57,7 +57,12 @@ def disturbed(seed: int, where: tuple[str, ...], others: dict[str, Blow]) -> tup
         while True:
             try:
                 output, errors = driver.communicate(timeout=rng.uniform(*PAUSES_S))
-                break
+                if driver.returncode == 0 or not blows["node"] or blows["node of the driver"] == MOST_BLOWS:
+                    break
+                time.sleep(PAUSES_S[1])  # until the cluster knows which nodes it has
+                driver = start(options)  # Ray ends a driver with the node that it is connected to
+                blows["node of the driver"] += 1
+                continue
             except subprocess.TimeoutExpired:
                 if time.monotonic() > until:
                     driver.kill()
