@@ -1,0 +1,208 @@
+"""``poseidon profile``: measures a profile on this machine's devices, or merges the files of several machines."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import click
+
+from poseidon.cli.exit_codes import ExitCode
+from poseidon.cli.reporting import Reporting
+from poseidon.cli.result_options import result_options
+
+if TYPE_CHECKING:
+    from poseidon.profile.measure.job import MeasureJob
+    from poseidon.profile.measure.repeats import Repeats
+
+_COUNT = click.IntRange(1)
+NEEDED = ("model", "accelerator", "seq_length", "out")
+
+
+@click.command("profile", short_help="Measure a profile on this machine's devices; merge profiles.")
+@click.argument("files", nargs=-1, type=click.Path(path_type=Path), metavar="[FILE]...")
+@click.option("--merge", is_flag=True, help="Put the profile files FILE... together into --out.")
+@click.option("--model", metavar="FILE", help="Model, or Hugging Face config.json.")
+@click.option("--accelerator", metavar="NAME", help="What the cluster file calls this machine's devices.")
+@click.option("--seq-length", type=_COUNT, metavar="S", help="Tokens of a sequence.")
+@click.option(
+    "--micro-batch-size",
+    "micro_batch_sizes",
+    type=_COUNT,
+    multiple=True,
+    default=(1, 2, 4),
+    show_default="1, 2 and 4",
+    metavar="N",
+    help="Sequences of a micro-batch; repeatable.",
+)
+@click.option(
+    "--tp",
+    "tp_degrees",
+    type=_COUNT,
+    multiple=True,
+    metavar="T",
+    help="TP degree; repeatable (default: powers of two up to the number of processes).",
+)
+@click.option(
+    "--recompute",
+    type=click.Choice(("none", "selective", "full", "auto")),
+    multiple=True,
+    default=("none",),
+    show_default="none",
+    help="Recomputation of a layer; repeatable; auto: all three.",
+)
+@click.option("--precision", type=click.Choice(("bf16", "fp16")), default="bf16", show_default=True)
+@click.option("--sequence-parallel/--no-sequence-parallel", default=True, help="As training.sequence_parallel.")
+@click.option(
+    "--message-bytes",
+    type=click.IntRange(4),
+    multiple=True,
+    metavar="N",
+    help="Size of messages and all-reduces; repeatable (default: powers of 4 that the model needs).",
+)
+@click.option("--device", type=click.Choice(("auto", "cpu", "cuda", "npu")), default="auto", show_default=True)
+@click.option("--warmups", type=click.IntRange(0), default=3, show_default=True, metavar="N")
+@click.option("--fewest-samples", type=_COUNT, default=5, show_default=True, metavar="N")
+@click.option("--most-samples", type=_COUNT, default=50, show_default=True, metavar="N")
+@click.option(
+    "--error-limit",
+    type=click.FloatRange(0, 1, min_open=True),
+    default=0.02,
+    show_default=True,
+    metavar="F",
+    help="Stop sampling when the medians are known this well.",
+)
+@click.option("--out", type=click.Path(path_type=Path), metavar="FILE", help="The profile file.")
+@click.option("--fresh", is_flag=True, help="Measure everything again, whatever the journal has.")
+@result_options
+def profile(files: tuple[Path, ...], merge: bool, as_json: bool, quiet: bool, **options: Any) -> int:
+    """Times one layer of each type, embedding and head of a model on this machine's devices, and messages between them.
+
+    Needs PyTorch. Start it with torchrun, one process for each device of the node; every finished measurement is kept
+    beside --out, and the same command goes on where it was interrupted.
+
+    \b
+    Example:
+      poseidon profile --model configs/models/llama-2-7b.yaml --accelerator A100 --seq-length 4096 --out a100.json
+      torchrun --nproc-per-node 8 -m poseidon.cli profile --model ... --out a100.json
+      poseidon profile --merge a100.json ascend.json --out profile.json
+    """
+    reporting = Reporting(as_json, quiet)
+    if merge:
+        return _merge(files, options["out"], reporting)
+    if files:
+        raise click.UsageError(f"{files[0]} is not expected without --merge")
+    missing = ["--" + name.replace("_", "-") for name in NEEDED if options[name] is None]
+    if missing:
+        raise click.UsageError(f"missing {', '.join(missing)}")
+    return _measure(options, reporting)
+
+
+def _merge(files: tuple[Path, ...], out: Path | None, reporting: Reporting) -> int:
+    from poseidon.output.profile_view import merged_line
+    from poseidon.profile.measure.merge import merged_profiles
+
+    if len(files) < 2 or out is None:
+        raise click.UsageError("--merge needs at least two files and --out FILE")
+    document = merged_profiles(files)
+    _write(out, document)
+    reporting.tell(lambda stream: merged_line(document, out))
+    reporting.result(document)
+    return ExitCode.DONE
+
+
+def _measure(options: dict[str, Any], reporting: Reporting) -> int:
+    from importlib.util import find_spec
+
+    from poseidon.errors import InputError, Mistake
+
+    if find_spec("torch") is None:
+        message = "needs PyTorch: pip install 'poseidon-planner[profile]', or the torch (and torch_npu) of your vendor"
+        raise InputError(Mistake("poseidon profile", "", message))
+    from poseidon.output.profile_view import finished_line, profile_tables
+    from poseidon.output.streams import write_error
+    from poseidon.profile.measure.device import find_device
+    from poseidon.profile.measure.ranks import Environment, joined
+    from poseidon.profile.measure.run import Finished, measure
+
+    environment = Environment.read()
+    talks = environment.rank == 0
+    try:
+        job = _job(options, environment.world_size)
+        device = find_device(options["device"], environment.local_rank)
+        out: Path = options["out"]
+        _check_directory(out)
+    except InputError as error:
+        if talks:
+            raise
+        return error.exit_code  # rank 0 says it
+
+    def tell(finished: Finished) -> None:
+        if talks and not reporting.quiet:
+            write_error(finished_line(finished))
+
+    journal = out.with_name(out.name + ".journal")
+    try:
+        with joined(environment, device) as ranks:
+            document = measure(job, ranks, _repeats(options), journal, fresh=options["fresh"], tell=tell)
+    except KeyboardInterrupt:
+        if talks and journal.exists():
+            write_error(f"{journal} keeps what is measured; the same command goes on from there")
+        raise
+    if talks:
+        _write(out, document)
+        reporting.tell(lambda stream: profile_tables(document, out, stream))
+        reporting.result(document)
+    return ExitCode.DONE
+
+
+def _job(options: dict[str, Any], world_size: int) -> MeasureJob:
+    """What is asked for; InputError with everything that can't be measured."""
+    from poseidon.errors import InputError
+    from poseidon.inputs.model_file import load_model
+    from poseidon.profile.measure.job import MeasureJob, default_tp_degrees, refusals
+
+    model = load_model(options["model"])
+    recompute = options["recompute"]
+    job = MeasureJob(
+        model=model,
+        accelerator=options["accelerator"],
+        seq_length=options["seq_length"],
+        micro_batch_sizes=_once(options["micro_batch_sizes"]),
+        tp_degrees=_once(options["tp_degrees"]) or default_tp_degrees(model, world_size),
+        recompute=("none", "selective", "full") if "auto" in recompute else _once(recompute),
+        precision=options["precision"],
+        sequence_parallel=options["sequence_parallel"],
+        message_bytes=_once(options["message_bytes"]),
+    )
+    if mistakes := refusals(job, world_size, options["model"]):
+        raise InputError(mistakes)
+    return job
+
+
+def _once(values: tuple[Any, ...]) -> tuple[Any, ...]:
+    return tuple(dict.fromkeys(values))
+
+
+def _repeats(options: dict[str, Any]) -> Repeats:
+    from poseidon.profile.measure.repeats import Repeats
+
+    fewest = options["fewest_samples"]
+    return Repeats(options["warmups"], fewest, max(fewest, options["most_samples"]), options["error_limit"])
+
+
+def _check_directory(out: Path) -> None:
+    from poseidon.output.plan_file import prepare_directory
+
+    prepare_directory(out.parent)
+
+
+def _write(out: Path, document: dict[str, Any]) -> None:
+    from poseidon.errors import InputError, Mistake
+    from poseidon.output.json_text import json_document
+    from poseidon.profile.measure.journal import written_whole
+
+    try:
+        written_whole(out, json_document(document) + "\n")
+    except OSError as error:
+        raise InputError(Mistake(str(out), "", f"cannot be written: {error.strerror}")) from None
