@@ -17,6 +17,8 @@ if TYPE_CHECKING:
 
 _COUNT = click.IntRange(1)
 NEEDED = ("model", "accelerator", "seq_length", "out")
+GRACE_S = 10.0
+"""How long the other processes wait for rank 0's message; torchrun ends them when it has failed."""
 
 
 @click.command("profile", short_help="Measure a profile on this machine's devices; merge profiles.")
@@ -135,7 +137,7 @@ def _measure(options: dict[str, Any], reporting: Reporting) -> int:
     except InputError as error:
         if talks:
             raise
-        return error.exit_code  # rank 0 says it
+        return _after_rank_0(error.exit_code)
 
     def tell(finished: Finished) -> None:
         if talks and not reporting.quiet:
@@ -154,6 +156,16 @@ def _measure(options: dict[str, Any], reporting: Reporting) -> int:
         reporting.tell(lambda stream: profile_tables(document, out, stream))
         reporting.result(document)
     return ExitCode.DONE
+
+
+def _after_rank_0(status: int) -> int:
+    """Lets rank 0 say what is wrong: torchrun ends all processes as soon as the first one has failed."""
+    import time
+    from contextlib import suppress
+
+    with suppress(KeyboardInterrupt):  # torchrun's signal
+        time.sleep(GRACE_S)
+    return status
 
 
 def _job(options: dict[str, Any], world_size: int) -> MeasureJob:

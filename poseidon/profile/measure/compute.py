@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 import time
 from dataclasses import dataclass, replace
 
@@ -45,7 +46,8 @@ def measure_compute(
     except RuntimeError as error:
         if not any(words in str(error) for words in OUT_OF_MEMORY):
             raise
-        reason = " ".join(str(error).split())
+        tried = re.search(r"tried to allocate [\d.]+ \w+", str(error), re.IGNORECASE)
+        reason = f"out of memory, {tried[0].lower()}" if tried else "out of memory"
     if ranks.slowest((float(bool(reason)),))[0]:
         return NoRoom(reason or "another rank is out of memory")
     forward, backward = repeated(lambda: _sample(work, ranks), repeats)

@@ -31,7 +31,8 @@ def merged_profiles(paths: Sequence[Path]) -> dict[str, Any]:
     for path in paths:
         read_profile(path)  # names every mistake of a file
     documents = [(str(path), read_document(path).data) for path in paths]
-    mistakes = list(_different_jobs(documents))
+    if mistakes := list(_different_jobs(documents)):
+        raise InputError(mistakes)
     tables = {table: _rows(documents, table, mistakes) for table in KEYS}
     if mistakes:
         raise InputError(mistakes)

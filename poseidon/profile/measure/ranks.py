@@ -84,8 +84,8 @@ def joined(environment: Environment, device: Device) -> Iterator[Ranks]:
     if environment.world_size == 1:
         yield Ranks(device)
         return
-    # A device id binds the communicator to this process's device before the first collective.
-    bound = {} if device.kind == "cpu" else {"device_id": device.torch_device}
+    # Tells nccl which device is this process's before the first collective; the others take the selected one.
+    bound = {"device_id": device.torch_device} if device.kind == "cuda" else {}
     dist.init_process_group(device.backend, **bound)
     yield Ranks(device, environment.rank, environment.world_size)
     # Not after an exception: the others may wait for this process elsewhere.
