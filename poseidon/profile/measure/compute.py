@@ -50,7 +50,7 @@ def measure_compute(
         reason = f"out of memory, {tried[0].lower()}" if tried else "out of memory"
     if ranks.slowest((float(bool(reason)),))[0]:
         return NoRoom(reason or "another rank is out of memory")
-    forward, backward = repeated(lambda: _sample(work, ranks), repeats)
+    forward, backward = repeated(lambda: timed_pass(work, ranks), repeats)
     how: TpCommunication = "none" if cell.tp == 1 else "measured"
     if cell.tp > ranks.world_size:
         assert ring is not None
@@ -83,7 +83,7 @@ def _prepared(cell: ComputeCell, job: MeasureJob, tp: TensorParallel, ranks: Ran
     return work, _Bytes(work.weight_bytes, kept, max(0, all_kept - kept), peak)
 
 
-def _sample(work: Work | None, ranks: Ranks) -> tuple[float, ...]:
+def timed_pass(work: Work | None, ranks: Ranks) -> tuple[float, ...]:
     """One forward and backward pass: the slowest rank's times in ms."""
     ranks.barrier()
     if work is None:

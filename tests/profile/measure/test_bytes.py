@@ -94,6 +94,12 @@ def test_the_embedding_keeps_its_tokens(dense: Model) -> None:
     assert kept(dense, "embedding") == 8 * TOKENS
 
 
+def test_a_stack_keeps_the_sum_of_its_layers(dense: Model) -> None:
+    first, second = work(dense, "dense"), work(dense, "dense")
+    both = torch.nn.ModuleList([first.module, second.module])
+    assert saved_bytes(lambda: second.module(first.forward()), both) == 2 * kept(dense, "dense")
+
+
 def test_weights_are_the_model_s(model: Model) -> None:
     for layer_type in model.distinct_layer_types:
         assert work(model, layer_type).weight_bytes == 2 * model.layer_parameters(layer_type)
