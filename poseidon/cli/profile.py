@@ -8,23 +8,23 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from poseidon.cli.exit_codes import ExitCode
+from poseidon.cli.profile_job import check_usage, job_from
 from poseidon.cli.reporting import Reporting
 from poseidon.cli.result_options import result_options
 
 if TYPE_CHECKING:
-    from poseidon.profile.measure.job import MeasureJob
+    from poseidon.profile.measure.ranks import Environment
     from poseidon.profile.measure.repeats import Repeats
 
 _COUNT = click.IntRange(1)
-NEEDED = ("model", "accelerator", "seq_length", "out")
 GRACE_S = 10.0
 """How long the other processes wait for rank 0's message; torchrun ends them when it has failed."""
 
 
 @click.command("profile", short_help="Measure a profile on this machine's devices; merge profiles.")
-@click.argument("files", nargs=-1, type=click.Path(path_type=Path), metavar="[FILE]...")
-@click.option("--merge", is_flag=True, help="Put the profile files FILE... together into --out.")
-@click.option("--model", metavar="FILE", help="Model, or Hugging Face config.json.")
+@click.argument("files", nargs=-1, type=click.Path(path_type=Path), metavar="[EXPERIMENT | FILE...]")
+@click.option("--merge", is_flag=True, help="Put the profiles FILE... together into --out.")
+@click.option("--model", metavar="FILE", help="Model, or Hugging Face config.json (instead of EXPERIMENT).")
 @click.option("--accelerator", metavar="NAME", help="What the cluster file calls this machine's devices.")
 @click.option("--seq-length", type=_COUNT, metavar="S", help="Tokens of a sequence.")
 @click.option(
@@ -32,10 +32,8 @@ GRACE_S = 10.0
     "micro_batch_sizes",
     type=_COUNT,
     multiple=True,
-    default=(1, 2, 4),
-    show_default="1, 2 and 4",
     metavar="N",
-    help="Sequences of a micro-batch; repeatable.",
+    help="Sequences of a micro-batch; repeatable (default: the experiment's, else 1, 2 and 4).",
 )
 @click.option(
     "--tp",
@@ -43,18 +41,21 @@ GRACE_S = 10.0
     type=_COUNT,
     multiple=True,
     metavar="T",
-    help="TP degree; repeatable (default: powers of two up to the number of processes).",
+    help="TP degree; repeatable (default: all that the experiment's nodes allow, else powers of two up to the number "
+    "of processes).",
 )
 @click.option(
     "--recompute",
     type=click.Choice(("none", "selective", "full", "auto")),
     multiple=True,
-    default=("none",),
-    show_default="none",
-    help="Recomputation of a layer; repeatable; auto: all three.",
+    help="Recomputation of a layer; repeatable; auto: all three (default: the experiment's, else none).",
 )
-@click.option("--precision", type=click.Choice(("bf16", "fp16")), default="bf16", show_default=True)
-@click.option("--sequence-parallel/--no-sequence-parallel", default=True, help="As training.sequence_parallel.")
+@click.option("--precision", type=click.Choice(("bf16", "fp16")), help="Of weights and activations (default: bf16).")
+@click.option(
+    "--sequence-parallel/--no-sequence-parallel",
+    default=None,
+    help="Whether TP ranks split the sequence outside the products (default: they do).",
+)
 @click.option(
     "--message-bytes",
     type=click.IntRange(4),
@@ -80,24 +81,24 @@ GRACE_S = 10.0
 def profile(files: tuple[Path, ...], merge: bool, as_json: bool, quiet: bool, **options: Any) -> int:
     """Times one layer of each type, embedding and head of a model on this machine's devices, and messages between them.
 
-    Needs PyTorch. Start it with torchrun, one process for each device of the node; every finished measurement is kept
-    beside --out, and the same command goes on where it was interrupted.
+    EXPERIMENT says which ones a search of it needs; without it options do. Needs PyTorch. Start it with torchrun, one
+    process for each device of the node; every finished measurement is kept beside --out, and the same command goes on
+    where it was interrupted.
 
     \b
     Example:
-      poseidon profile --model configs/models/llama-2-7b.yaml --accelerator A100 --seq-length 4096 --out a100.json
-      torchrun --nproc-per-node 8 -m poseidon.cli profile --model ... --out a100.json
+      torchrun --nproc-per-node 8 -m poseidon.cli profile experiment.yaml --accelerator A100 --out a100.json
+      poseidon profile --model llama-2-7b.yaml --accelerator A100 --seq-length 4096 --out a100.json
       poseidon profile --merge a100.json ascend.json --out profile.json
     """
     reporting = Reporting(as_json, quiet)
     if merge:
         return _merge(files, options["out"], reporting)
-    if files:
-        raise click.UsageError(f"{files[0]} is not expected without --merge")
-    missing = ["--" + name.replace("_", "-") for name in NEEDED if options[name] is None]
-    if missing:
-        raise click.UsageError(f"missing {', '.join(missing)}")
-    return _measure(options, reporting)
+    if len(files) > 1:
+        raise click.UsageError("one EXPERIMENT is expected; several files need --merge")
+    experiment = files[0] if files else None
+    check_usage(experiment, options)
+    return _measure(experiment, options, reporting)
 
 
 def _merge(files: tuple[Path, ...], out: Path | None, reporting: Reporting) -> int:
@@ -113,7 +114,7 @@ def _merge(files: tuple[Path, ...], out: Path | None, reporting: Reporting) -> i
     return ExitCode.DONE
 
 
-def _measure(options: dict[str, Any], reporting: Reporting) -> int:
+def _measure(experiment: Path | None, options: dict[str, Any], reporting: Reporting) -> int:
     from importlib.util import find_spec
 
     from poseidon.errors import InputError, Mistake
@@ -121,41 +122,51 @@ def _measure(options: dict[str, Any], reporting: Reporting) -> int:
     if find_spec("torch") is None:
         message = "needs PyTorch: pip install 'poseidon-planner[profile]', or the torch (and torch_npu) of your vendor"
         raise InputError(Mistake("poseidon profile", "", message))
-    from poseidon.output.profile_view import finished_line, profile_tables
-    from poseidon.output.streams import write_error
-    from poseidon.profile.measure.device import find_device
-    from poseidon.profile.measure.ranks import Environment, joined
-    from poseidon.profile.measure.run import Finished, measure
+    from poseidon.output.profile_view import profile_tables
+    from poseidon.profile.measure.ranks import Environment
 
     environment = Environment.read()
     talks = environment.rank == 0
     try:
-        job = _job(options, environment.world_size)
-        device = find_device(options["device"], environment.local_rank)
-        out: Path = options["out"]
-        _check_directory(out)
+        document = _measured(experiment, options, environment, tells=talks and not reporting.quiet)
     except InputError as error:
         if talks:
             raise
         return _after_rank_0(error.exit_code)
-
-    def tell(finished: Finished) -> None:
-        if talks and not reporting.quiet:
-            write_error(finished_line(finished))
-
-    journal = out.with_name(out.name + ".journal")
-    try:
-        with joined(environment, device) as ranks:
-            document = measure(job, ranks, _repeats(options), journal, fresh=options["fresh"], tell=tell)
-    except KeyboardInterrupt:
-        if talks and journal.exists():
-            write_error(f"{journal} keeps what is measured; the same command goes on from there")
-        raise
     if talks:
+        out: Path = options["out"]
         _write(out, document)
         reporting.tell(lambda stream: profile_tables(document, out, stream))
         reporting.result(document)
     return ExitCode.DONE
+
+
+def _measured(
+    experiment: Path | None, options: dict[str, Any], environment: Environment, tells: bool
+) -> dict[str, Any]:
+    """The profile document, on every process."""
+    from poseidon.output.profile_view import finished_line
+    from poseidon.output.streams import write_error
+    from poseidon.profile.measure.device import find_device
+    from poseidon.profile.measure.ranks import joined
+    from poseidon.profile.measure.run import Finished, measure
+
+    def tell(finished: Finished) -> None:
+        if tells:
+            write_error(finished_line(finished))
+
+    out: Path = options["out"]
+    job = job_from(experiment, options, environment.world_size)
+    device = find_device(options["device"], environment.local_rank)
+    _check_target(out)
+    journal = out.with_name(out.name + ".journal")
+    try:
+        with joined(environment, device) as ranks:
+            return measure(job, ranks, _repeats(options), journal, fresh=options["fresh"], tell=tell)
+    except KeyboardInterrupt:
+        if tells and journal.exists():
+            write_error(f"{journal} keeps what is measured; the same command goes on from there")
+        raise
 
 
 def _after_rank_0(status: int) -> int:
@@ -168,34 +179,6 @@ def _after_rank_0(status: int) -> int:
     return status
 
 
-def _job(options: dict[str, Any], world_size: int) -> MeasureJob:
-    """What is asked for; InputError with everything that can't be measured."""
-    from poseidon.errors import InputError
-    from poseidon.inputs.model_file import load_model
-    from poseidon.profile.measure.job import MeasureJob, default_tp_degrees, refusals
-
-    model = load_model(options["model"])
-    recompute = options["recompute"]
-    job = MeasureJob(
-        model=model,
-        accelerator=options["accelerator"],
-        seq_length=options["seq_length"],
-        micro_batch_sizes=_once(options["micro_batch_sizes"]),
-        tp_degrees=_once(options["tp_degrees"]) or default_tp_degrees(model, world_size),
-        recompute=("none", "selective", "full") if "auto" in recompute else _once(recompute),
-        precision=options["precision"],
-        sequence_parallel=options["sequence_parallel"],
-        message_bytes=_once(options["message_bytes"]),
-    )
-    if mistakes := refusals(job, world_size, options["model"]):
-        raise InputError(mistakes)
-    return job
-
-
-def _once(values: tuple[Any, ...]) -> tuple[Any, ...]:
-    return tuple(dict.fromkeys(values))
-
-
 def _repeats(options: dict[str, Any]) -> Repeats:
     from poseidon.profile.measure.repeats import Repeats
 
@@ -203,10 +186,14 @@ def _repeats(options: dict[str, Any]) -> Repeats:
     return Repeats(options["warmups"], fewest, max(fewest, options["most_samples"]), options["error_limit"])
 
 
-def _check_directory(out: Path) -> None:
+def _check_target(out: Path) -> None:
+    """Before anything is measured; InputError where it could not be written."""
+    from poseidon.errors import InputError, Mistake
     from poseidon.output.plan_file import prepare_directory
 
     prepare_directory(out.parent)
+    if out.is_dir():
+        raise InputError(Mistake(str(out), "", "is a directory; the name of the profile file is expected"))
 
 
 def _write(out: Path, document: dict[str, Any]) -> None:

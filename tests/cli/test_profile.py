@@ -88,8 +88,10 @@ def test_without_torch_one_line_says_what_to_install(
 @pytest.mark.parametrize(
     ("given", "message"),
     [
-        ([], "missing --model, --accelerator, --seq-length, --out"),
-        (["a.json"], "a.json is not expected without --merge"),
+        ([], "missing --model, --accelerator, --seq-length, --out (or give EXPERIMENT.yaml)"),
+        (["a.yaml"], "missing --accelerator, --out"),
+        (["a.yaml", "--model", "b.yaml"], "either EXPERIMENT or --model"),
+        (["a.json", "b.json"], "several files need --merge"),
         (["--merge", "a.json", "--out", "b.json"], "--merge needs at least two files and --out"),
         (["--merge", "a.json", "b.json"], "--merge needs at least two files and --out"),
         (["--device", "tpu"], "'auto', 'cpu', 'cuda', 'npu'"),
@@ -131,6 +133,28 @@ class TestMeasured:
         at_ends = ran.data["embedding"][0]["forward_ms"] + (len(stages) == 1) * ran.data["head"][0]["forward_ms"]
         assert stage["forward_ms"] == pytest.approx(stage["layers"] * row["forward_ms"] + at_ends)
         assert cli("verify", tmp_path / "plan" / "plan.json").status == 0
+
+    def test_an_experiment_says_what_is_needed(self, cli: Any, arguments: list[str], tmp_path: Path) -> None:
+        out = tmp_path / "out.json"
+        path = experiment(tmp_path, out, recompute="full", precision="fp16", sequence_parallel=False)
+        effort = arguments[arguments.index("--warmups") : arguments.index("--micro-batch-size")]
+        rest = [*effort, "--device", "cpu", "--out", str(out), "--accelerator"]
+        ran = cli("profile", path, *rest, "cpu-b")
+        assert ran.status == 2
+        assert "cluster: has no accelerator 'cpu-b'; it has cpu-a" in ran.err
+        alone = cli("profile", path, *rest, "cpu-a")
+        assert alone.status == 2
+        assert "TP above 1 needs several processes" in alone.err
+
+        ran = torchrun(2, ["profile", str(path), *rest, "cpu-a", "--json", "-q"])
+        assert ran.returncode == 0, ran.stderr[-4000:]
+        data = json.loads(ran.stdout)
+        assert {(row["tp"], row["micro_batch_size"], row["recompute"]) for row in data["layers"]} == {
+            (1, 1, "full"),
+            (2, 1, "full"),
+        }
+        assert (data["precision"], data["sequence_parallel"]) == ("fp16", False)
+        assert cli("search", path, "-q").status == 0
 
     def test_a_search_of_what_was_not_measured_says_so(self, cli: Any, arguments: list[str], tmp_path: Path) -> None:
         assert cli(*arguments).status == 0
@@ -253,10 +277,20 @@ class TestMeasured:
         assert refused.status == 2
         assert "sequence_parallel: is True, but the experiment trains with False" in refused.err
 
-    def test_bad_input_under_torchrun_is_said_once(self, arguments: list[str]) -> None:
-        ran = torchrun(2, [*arguments, "--tp", "3"])
+    def test_bad_input_under_torchrun_is_said_once(self, cli: Any, arguments: list[str], tmp_path: Path) -> None:
+        assert cli(*arguments, "-q").status == 0
+        ran = torchrun(2, arguments)
         assert ran.returncode != 0
+        assert ran.stderr.count("out.json.journal: processes: was begun with 1, not 2") == 1
+        ran = torchrun(2, [*arguments, "--tp", "3"])
         assert ran.stderr.count("TP 3 does not divide the model's 4 attention heads") == 1
+
+    def test_a_target_that_cannot_be_written_is_refused_first(
+        self, cli: Any, arguments: list[str], tmp_path: Path
+    ) -> None:
+        ran = cli(*arguments, "--out", tmp_path)
+        assert ran.status == 2
+        assert "is a directory" in ran.err
 
     def test_files_of_two_accelerators_are_merged(self, cli: Any, arguments: list[str], tmp_path: Path) -> None:
         other = [*arguments, "--accelerator", "cpu-b", "--out", str(tmp_path / "b.json")]

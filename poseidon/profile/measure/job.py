@@ -35,10 +35,10 @@ class MeasureJob:
     """Sizes of messages and all-reduces; empty: those that the model needs (`default_message_bytes`)."""
 
 
-def default_tp_degrees(model: Model, world_size: int) -> tuple[int, ...]:
-    """Powers of two up to the number of processes that the model allows."""
+def default_tp_degrees(job: MeasureJob, world_size: int) -> tuple[int, ...]:
+    """Powers of two up to the number of processes that can be measured."""
     powers = [2**exponent for exponent in range(world_size.bit_length()) if 2**exponent <= world_size]
-    return tuple(tp for tp in powers if tp_refusal(model, tp) is None)
+    return tuple(tp for tp in powers if tp == 1 or not list(_tp_reasons(job, tp, world_size)))
 
 
 def default_message_bytes(job: MeasureJob) -> tuple[int, ...]:
@@ -76,11 +76,20 @@ def cells_of(job: MeasureJob, world_size: int) -> tuple[Cell, ...]:
 
 def refusals(job: MeasureJob, world_size: int, file: str) -> list[Mistake]:
     """Everything of the job that can't be measured, with the reason; empty when all can be."""
-    return [Mistake(file, "", reason) for tp in job.tp_degrees for reason in _tp_reasons(job, tp, world_size)] + [
-        Mistake(file, "", f"a sequence of {job.seq_length} tokens is longer than max_position_embeddings, {positions}")
-        for positions in (job.model.max_position_embeddings,)
-        if positions is not None and job.seq_length > positions
-    ]
+    reasons = [reason for tp in job.tp_degrees for reason in _tp_reasons(job, tp, world_size)]
+    return [Mistake(file, "", reason) for reason in (*_model_reasons(job), *dict.fromkeys(reasons))]
+
+
+def _model_reasons(job: MeasureJob) -> Iterator[str]:
+    model, positions = job.model, job.model.max_position_embeddings
+    if positions is not None and job.seq_length > positions:
+        yield f"a sequence of {job.seq_length} tokens is longer than max_position_embeddings, {positions}"
+    turned = {"mla.qk_rope_head_dim": model.mla.qk_rope_head_dim} if model.mla is not None else {}
+    if model.mla is None and positions is None:
+        turned["head_dim"] = model.head_dim
+    for name, width in turned.items():
+        if width % 2:
+            yield f"{name}, {width}, is odd: rotary position embedding turns pairs of features"
 
 
 def _tp_reasons(job: MeasureJob, tp: int, world_size: int) -> Iterator[str]:
@@ -89,8 +98,8 @@ def _tp_reasons(job: MeasureJob, tp: int, world_size: int) -> Iterator[str]:
         yield reason
     if tp > 1 and world_size == 1:
         yield (
-            f"TP {tp} needs measured collectives: start with torchrun --nproc-per-node {tp} (or fewer, at least 2: "
-            "what is between ranks then comes from the all-reduces of those)"
+            "TP above 1 needs several processes: start with torchrun --nproc-per-node and the number of the node's "
+            "devices (at least 2), or give --tp 1"
         )
     widths = {"ffn_hidden_size": model.ffn_hidden_size} if "dense" in model.distinct_layer_types else {}
     if model.moe is not None:

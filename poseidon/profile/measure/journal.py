@@ -79,16 +79,23 @@ class Journal:
         if not write:
             return
         line = json.dumps({"cell": str(cell), "result": result_to_json(result)}) + "\n"
-        with self.path.open("a", encoding="utf-8") as file:
-            file.write(line)
-            file.flush()
-            os.fsync(file.fileno())
+        try:
+            with self.path.open("a", encoding="utf-8") as file:
+                file.write(line)
+                file.flush()
+                os.fsync(file.fileno())
+        except OSError as error:
+            raise InputError(Mistake(str(self.path), "", f"cannot be written: {error.strerror}")) from None
 
 
 def _whole_lines(path: Path) -> list[str]:
     if not path.exists():
         return []
-    return path.read_text(encoding="utf-8").split("\n")[:-1]
+    try:
+        return path.read_text(encoding="utf-8").split("\n")[:-1]
+    except (OSError, UnicodeDecodeError) as error:
+        reason = error.strerror if isinstance(error, OSError) else "is not text"
+        raise InputError(Mistake(str(path), "", f"cannot be read: {reason}")) from None
 
 
 def written_whole(path: Path, text: str) -> None:

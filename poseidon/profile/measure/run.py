@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import platform
+import zlib
 from collections.abc import Callable
 from dataclasses import dataclass
 from importlib.metadata import PackageNotFoundError, version
@@ -51,6 +52,7 @@ def measure(
     """
     cells = cells_of(job, ranks.world_size)
     identity = identity_of(job, ranks)
+    _check_alike(ranks)
     journal = Journal(journal_path, identity) if fresh else Journal.read(journal_path, identity)
     ranks.barrier()  # all have read before one writes
     if ranks.rank == 0:
@@ -66,6 +68,18 @@ def measure(
             Mistake(str(journal_path), "", "no layer fits into the device; try a smaller --micro-batch-size")
         )
     return profile_document(job, cells, journal.results, _taken(job, ranks, repeats, journal))
+
+
+def _check_alike(ranks: Ranks) -> None:
+    """Raises InputError where the devices of this node are not of one kind: their times would be those of the slowest.
+
+    Processes compare a number of 20 bits made from the name, which fp32 holds exactly.
+    """
+    number = float(zlib.crc32(ranks.device.name.encode()) % 2**20)
+    largest, smallest = ranks.slowest((number, -number))
+    if largest != -smallest:
+        message = f"the devices of this node are not alike ({ranks.device.name} and others): choose which ones to use"
+        raise InputError(Mistake("--device", "", message))
 
 
 def _is_layer(cell: Cell) -> bool:

@@ -54,9 +54,10 @@ def test_message_sizes_span_what_the_model_sends(job: MeasureJob) -> None:
     assert default_message_bytes(huge)[-1] == LARGEST_MESSAGE_BYTES
 
 
-def test_degrees_that_the_model_allows(dense: Model) -> None:
-    assert default_tp_degrees(dense, 1) == (1,)
-    assert default_tp_degrees(dense, 8) == (1, 2, 4)
+def test_degrees_that_can_be_measured_are_the_default(job: MeasureJob) -> None:
+    assert default_tp_degrees(job, 1) == (1,)
+    assert default_tp_degrees(job, 8) == (1, 2, 4)
+    assert default_tp_degrees(replace(job, seq_length=62), 8) == (1, 2)
 
 
 def test_what_can_be_measured_is_not_refused(job: MeasureJob) -> None:
@@ -69,6 +70,7 @@ def test_what_can_be_measured_is_not_refused(job: MeasureJob) -> None:
         ({"tp_degrees": (3,)}, "TP 3 does not divide the model's 4 attention heads"),
         ({"tp_degrees": (4,), "model": {"ffn_hidden_size": 50}}, "TP 4 does not divide ffn_hidden_size, 50"),
         ({"seq_length": 63}, "TP 2 does not divide the 63 tokens of micro-batch 1"),
+        ({"model": {"head_dim": 7}}, "head_dim, 7, is odd: rotary"),
         ({"model": {"max_position_embeddings": 32}}, "longer than max_position_embeddings, 32"),
     ],
 )
@@ -82,5 +84,5 @@ def test_an_odd_number_of_tokens_is_fine_without_sequence_parallelism(job: Measu
 
 
 def test_one_process_cannot_measure_what_ranks_exchange(job: MeasureJob) -> None:
-    [reason] = reasons(job, world_size=1)
-    assert "TP 2 needs measured collectives: start with torchrun --nproc-per-node 2" in reason
+    [reason] = reasons(replace(job, tp_degrees=(1, 2, 4)), world_size=1)
+    assert "TP above 1 needs several processes: start with torchrun" in reason

@@ -40,7 +40,9 @@ def row(accelerator: str, layer_type: str, **changes: Any) -> dict[str, Any]:
 
 @pytest.fixture
 def write(tmp_path: Path) -> Callable[..., Path]:
-    def file(name: str, accelerator: str, taken: dict[str, Any] | None = None, **changes: Any) -> Path:
+    def file(
+        name: str, accelerator: str, taken: dict[str, Any] | None = None, measured: bool = True, **changes: Any
+    ) -> Path:
         transfer = {"from": accelerator, "to": accelerator, "link": "intra_node", "bytes": 1024, "ms": 0.5}
         data = {
             "schema": "poseidon.profile/1",
@@ -48,7 +50,7 @@ def write(tmp_path: Path) -> Callable[..., Path]:
             "seq_length": 64,
             "precision": "bf16",
             "source": name,
-            "taken": [{**TAKEN, "accelerator": accelerator, **(taken or {})}],
+            **({"taken": [{**TAKEN, "accelerator": accelerator, **(taken or {})}]} if measured else {}),
             "layers": [row(accelerator, "dense", recompute=mode) for mode in ("none", "full")],
             "embedding": [row(accelerator, "embedding")],
             "head": [row(accelerator, "head")],
@@ -114,6 +116,13 @@ def test_sequence_parallelism_counts_where_it_is_said(write: Callable[..., Path]
     assert merged_profiles([silent, said])["sequence_parallel"] is True
     with pytest.raises(InputError, match="sequence_parallel: is False, but True"):
         merged_profiles([said, write("c.json", "third", sequence_parallel=False)])
+
+
+def test_a_file_that_was_not_measured_here_keeps_its_own_source(write: Callable[..., Path]) -> None:
+    document = merged_profiles([write("a.json", "fast"), write("b.json", "slow", measured=False)])
+    assert document["source"].startswith("measured by poseidon profile: fast on node-1")
+    assert document["source"].endswith("; b.json")
+    assert len(document["taken"]) == 1
 
 
 def test_an_invalid_file_is_named(write: Callable[..., Path]) -> None:
