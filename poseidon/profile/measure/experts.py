@@ -44,7 +44,7 @@ class Experts(nn.Module):
         self.register_buffer("row_token", (routed // moe.experts_per_token).flatten())
         self.register_buffer("row_choice", routed.flatten())
         choices = torch.arange(tokens * moe.experts_per_token).view(tokens, -1) % moe.num_experts
-        self.register_buffer("own_choices", choices[: tokens // tp.sequence_shards])
+        self.register_buffer("own_choices", choices.chunk(tp.sequence_shards)[tp.rank % tp.sequence_shards])
 
     def forward(self, produce: Produce, sources: tuple[Any, ...]) -> Any:
         """The experts' output for produce(*sources): [own tokens, hidden] to the same shape."""

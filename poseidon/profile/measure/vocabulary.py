@@ -37,8 +37,8 @@ class Embedding(nn.Module):
         self.projection = matrix(model.hidden_size, model.embedding_size) if wide else None
         learned = model.max_position_embeddings
         self.positions = matrix(learned, model.hidden_size) if learned is not None else None
-        own = batch.tokens // batch.sequence_shards
-        self.register_buffer("own_positions", torch.arange(own) % batch.seq_length)
+        positions = torch.arange(batch.tokens) % batch.seq_length
+        self.register_buffer("own_positions", positions.chunk(tp.sequence_shards)[tp.rank % tp.sequence_shards])
 
     def forward(self, tokens: Any) -> Any:
         """[tokens] to [own tokens, hidden]."""

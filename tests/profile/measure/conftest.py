@@ -26,6 +26,8 @@ GPT = DENSE | {
     "attention_output_bias": True,
     "mlp_bias": True,
     "tied_embeddings": True,
+    "embedding_size": 16,
+    "final_norm": False,
     "max_position_embeddings": 64,
 }
 MOE = DENSE | {

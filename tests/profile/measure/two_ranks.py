@@ -92,7 +92,7 @@ def cut(stream: Any, tp: TensorParallel) -> Any:
 
 
 def layers(model: Model, tp: TensorParallel) -> None:
-    whole_batch, batch = MicroBatch(2, 16), MicroBatch(2, 16, tp.size, tp.sequence_parallel)
+    whole_batch, batch = MicroBatch(3, 10), MicroBatch(3, 10, tp.size, tp.sequence_parallel)
     for layer_type in model.distinct_layer_types:
         for mode in ("none", "selective", "full"):
             torch.manual_seed(7)
@@ -105,7 +105,7 @@ def layers(model: Model, tp: TensorParallel) -> None:
 
 
 def ends(model: Model, tp: TensorParallel) -> None:
-    whole_batch, batch = MicroBatch(2, 16), MicroBatch(2, 16, tp.size, tp.sequence_parallel)
+    whole_batch, batch = MicroBatch(3, 10), MicroBatch(3, 10, tp.size, tp.sequence_parallel)
     torch.manual_seed(7)
     tokens = torch.randint(model.vocab_size, (batch.tokens,))
     embeddings = Embedding(model, whole_batch, TensorParallel()), Embedding(model, batch, tp)
