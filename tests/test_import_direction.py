@@ -82,6 +82,16 @@ def test_only_the_command_line_loads_ray_jobs() -> None:
     assert wrong == []
 
 
+def test_only_the_measuring_of_profiles_names_torch() -> None:
+    wrong = [
+        str(path.relative_to(ROOT))
+        for path in sources()
+        if ROOT / "poseidon" / "profile" / "measure" not in path.parents
+        and any(module.split(".")[0] == "torch" for module in imported_modules(path))
+    ]
+    assert wrong == []
+
+
 def test_the_checks_of_a_plan_share_nothing_with_the_search() -> None:
     """Only the words for a status are common; no bound, no evaluation, no enumeration."""
     checks = [*(ROOT / "poseidon" / "plan").glob("check*.py"), *(ROOT / "poseidon" / "plan").glob("re*.py")]
@@ -101,6 +111,9 @@ def test_the_checks_of_a_plan_share_nothing_with_the_search() -> None:
         ("poseidon", ("numpy", "pydantic", "rich", "ray", "torch", "click", "ray_jobs")),
         ("poseidon.cli", ("numpy", "pydantic", "rich", "ray", "torch", "yaml", "ray_jobs")),
         ("poseidon.planner", ("ray", "torch", "rich", "click", "ray_jobs")),
+        ("poseidon.profile", ("torch", "rich", "click")),
+        ("poseidon.profile.measure.merge", ("torch", "rich", "click")),
+        ("poseidon.profile.measure.job", ("torch", "rich", "click")),
     ],
 )
 def test_what_an_import_does_not_load(module: str, forbidden: tuple[str, ...]) -> None:

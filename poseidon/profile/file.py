@@ -10,13 +10,14 @@ from typing import Annotated, Any, Literal
 from pydantic import BaseModel, ConfigDict, Field
 
 from poseidon.errors import InputError, Mistake
-from poseidon.inputs.fields import Count, Name
+from poseidon.inputs.fields import Count, Name, Switch
 from poseidon.inputs.file_model import FileModel
 from poseidon.inputs.links import LinkClass
 from poseidon.inputs.model import LayerType
 from poseidon.inputs.reading import read_document
 from poseidon.inputs.training import Precision, Recompute
 from poseidon.inputs.validation import validate
+from poseidon.profile.measurement import MeasuredCompute, MeasuredMessage, Taken
 from poseidon.profile.profile import LayerKey, MeasuredAllReduce, MeasuredTransfer, Profile, Row, RowKey
 
 SCHEMA = "poseidon.profile/1"
@@ -33,6 +34,7 @@ class _Row(FileModel):
     weight_bytes: Bytes
     activation_bytes: Bytes
     recomputed_bytes: Bytes = 0.0
+    measured: MeasuredCompute | None = None
 
     @property
     def key(self) -> RowKey:
@@ -64,6 +66,7 @@ class _Transfer(_Measured):
     link: LinkClass
     num_bytes: Bytes = Field(alias="bytes")
     ms: Milliseconds
+    measured: MeasuredMessage | None = None
 
 
 class _AllReduce(_Measured):
@@ -73,6 +76,7 @@ class _AllReduce(_Measured):
     link: LinkClass
     num_bytes: Bytes = Field(alias="bytes")
     ms: Milliseconds
+    measured: MeasuredMessage | None = None
 
 
 class _ProfileFile(FileModel):
@@ -80,6 +84,8 @@ class _ProfileFile(FileModel):
     seq_length: Count
     precision: Precision
     source: str = ""
+    sequence_parallel: Switch | None = None
+    taken: tuple[Taken, ...] = ()
     layers: Annotated[tuple[_LayerRow, ...], Field(min_length=1)]
     embedding: tuple[_VocabularyRow, ...] = ()
     head: tuple[_VocabularyRow, ...] = ()
@@ -115,6 +121,7 @@ def read_profile(path: str | Path, recompute: Recompute = "none") -> Profile:
         all_reduce=tuple(
             MeasuredAllReduce(r.accelerator, r.tp, r.dp, r.link, r.num_bytes, r.ms) for r in parsed.all_reduce
         ),
+        sequence_parallel=parsed.sequence_parallel,
     )
 
 
@@ -151,6 +158,7 @@ def profile_to_json(profile: Profile) -> dict[str, Any]:
         "seq_length": profile.seq_length,
         "precision": profile.precision,
         "source": profile.source,
+        **({} if profile.sequence_parallel is None else {"sequence_parallel": profile.sequence_parallel}),
         "layers": layers,
         "embedding": _vocabulary_to_json("embedding", profile.embedding),
         "head": _vocabulary_to_json("head", profile.head),

@@ -15,7 +15,8 @@ from poseidon.profile.profile import Profile
 def load_profile(experiment: Experiment, *, recompute: Sequence[Recompute] | None = None) -> Profile:
     """The experiment's profile, for the given recomputation modes (default: the experiment's).
 
-    Raises InputError when a profile file can't be used, or was taken at another sequence length or precision.
+    Raises InputError when a profile file can't be used, or was taken at another sequence length or precision,
+    or with another choice of sequence parallelism.
     """
     if experiment.profile == ANALYTIC:
         return analytic_profile(experiment, recompute=recompute)
@@ -26,8 +27,9 @@ def load_profile(experiment: Experiment, *, recompute: Sequence[Recompute] | Non
         for field, taken, asked in (
             ("seq_length", profile.seq_length, training.seq_length),
             ("precision", profile.precision, training.precision),
+            ("sequence_parallel", profile.sequence_parallel, training.sequence_parallel),
         )
-        if taken != asked
+        if taken is not None and taken != asked
     ]
     if mistakes:
         raise InputError(mistakes)

@@ -90,3 +90,5 @@ class Profile:
     head: Mapping[RowKey, Row]
     transfers: tuple[MeasuredTransfer, ...] = field(default=())
     all_reduce: tuple[MeasuredAllReduce, ...] = field(default=())
+    sequence_parallel: bool | None = None
+    """What it was taken with; None: not known."""
