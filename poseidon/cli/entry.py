@@ -14,6 +14,7 @@ import click
 from poseidon.cli.costs import costs
 from poseidon.cli.count import count
 from poseidon.cli.exit_codes import ExitCode
+from poseidon.cli.import_profile import import_profile
 from poseidon.cli.search import search
 from poseidon.cli.simulate import simulate
 from poseidon.cli.solve import solve
@@ -35,7 +36,7 @@ def poseidon() -> None:
     """
 
 
-for command in (search, verify, simulate, count, costs, solve):
+for command in (search, verify, simulate, count, costs, solve, import_profile):
     poseidon.add_command(command)
 
 

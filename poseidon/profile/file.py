@@ -33,6 +33,7 @@ class _Row(FileModel):
     weight_bytes: Bytes
     activation_bytes: Bytes
     recomputed_bytes: Bytes = 0.0
+    source: Annotated[str, Field(max_length=1_000)] = ""
 
     @property
     def key(self) -> RowKey:
@@ -40,7 +41,14 @@ class _Row(FileModel):
 
     @property
     def row(self) -> Row:
-        return Row(self.forward_ms, self.backward_ms, self.weight_bytes, self.activation_bytes, self.recomputed_bytes)
+        return Row(
+            self.forward_ms,
+            self.backward_ms,
+            self.weight_bytes,
+            self.activation_bytes,
+            self.recomputed_bytes,
+            self.source,
+        )
 
 
 class _LayerRow(_Row):
@@ -128,7 +136,12 @@ def _repeated(file: str, name: str, keys: Sequence[object]) -> Iterator[Mistake]
 
 def write_profile(profile: Profile, path: str | Path) -> None:
     """Writes a profile file."""
-    Path(path).write_text(json.dumps(profile_to_json(profile), indent=1) + "\n", encoding="utf-8")
+    Path(path).write_text(profile_to_text(profile), encoding="utf-8")
+
+
+def profile_to_text(profile: Profile) -> str:
+    """The text of a profile file."""
+    return json.dumps(profile_to_json(profile), indent=1) + "\n"
 
 
 def profile_to_json(profile: Profile) -> dict[str, Any]:
@@ -167,11 +180,12 @@ def _key_to_json(key: RowKey) -> dict[str, Any]:
     return {"accelerator": key.accelerator, "tp": key.tp, "micro_batch_size": key.micro_batch_size}
 
 
-def _row_to_json(row: Row) -> dict[str, float]:
-    return {
+def _row_to_json(row: Row) -> dict[str, float | str]:
+    numbers: dict[str, float | str] = {
         "forward_ms": row.forward_ms,
         "backward_ms": row.backward_ms,
         "weight_bytes": row.weight_bytes,
         "activation_bytes": row.activation_bytes,
         "recomputed_bytes": row.recomputed_bytes,
     }
+    return {**numbers, "source": row.source} if row.source else numbers

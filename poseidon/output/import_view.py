@@ -1,0 +1,76 @@
+"""What an import found, for people: a table of rows, then what was derived, is missing and looks odd."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from textwrap import wrap
+from typing import TextIO
+
+from poseidon.output.console import Columns, rendered, width_of
+from poseidon.output.numbers import plural
+from poseidon.profile.importers import Imported
+from poseidon.profile.profile import Profile, Row, RowKey
+
+
+def import_text(imported: Imported, out: str | None, stream: TextIO) -> str:
+    """The table and the remarks."""
+    profile = imported.profile
+    title = f"{profile.model}, {profile.seq_length} tokens, {profile.precision}: {plural(len(profile.layers), 'row')}"
+    lines = [title, rendered([_table(imported, stream).table()], stream), ""]
+    width = width_of(stream)
+    for said in _remarks(imported):
+        lines += wrap(said, width, subsequent_indent="  ", break_long_words=False, break_on_hyphens=False)
+    if out is not None:
+        lines.append(f"Written to {out}")
+    return "\n".join(lines)
+
+
+def _remarks(imported: Imported) -> Iterator[str]:
+    profile = imported.profile
+    for note in imported.notes:
+        yield f"- {note}"
+    if profile.transfers or profile.all_reduce:
+        messages = f"{plural(len(profile.transfers), 'transfer')} and {plural(len(profile.all_reduce), 'all-reduce')}"
+        yield f"- {messages} measured"
+    for name, tp in dict.fromkeys((hole.accelerator, hole.tp) for hole in imported.holes):
+        sizes = [h.micro_batch_size for h in imported.holes if (h.accelerator, h.tp) == (name, tp)]
+        yield f"- missing: {name} at TP {tp} with micro-batches of {', '.join(map(str, sizes))}"
+    for warning in imported.warnings:
+        yield f"Warning: {warning}"
+
+
+def _table(imported: Imported, stream: TextIO) -> Columns:
+    profile = imported.profile
+    columns = Columns(stream)
+    columns.name("accelerator")
+    columns.number("TP", "mbs")
+    types = tuple(dict.fromkeys(key.layer_type for key in profile.layers))
+    for name in types:
+        label = "layer" if len(types) == 1 else name
+        columns.number(f"{label} F ms", "B ms", "weights MB", "kept MB")
+    columns.number("emb. ms", "head ms")
+    columns.name("filled")
+    for at in imported.keys:
+        columns.row(*_cells(profile, types, at))
+    return columns
+
+
+def _cells(profile: Profile, types: tuple[str, ...], at: RowKey) -> list[str]:
+    cells = [at.accelerator, str(at.tp), str(at.micro_batch_size)]
+    rows = {key.layer_type: row for key, row in profile.layers.items() if key.at == at}
+    for name in types:
+        row = rows[name]  # type: ignore[index]
+        cells += [f"{row.forward_ms:,.3f}", f"{row.backward_ms:,.3f}"]
+        cells += [f"{row.weight_bytes / 1e6:,.1f}", f"{row.activation_bytes / 1e6:,.1f}"]
+    vocabulary = {"embedding": profile.embedding[at], "head": profile.head[at]}
+    cells += [f"{row.forward_ms + row.backward_ms:,.2f}" for row in vocabulary.values()]
+    return [*cells, ", ".join(_filled({**rows, **vocabulary}))]
+
+
+def _filled(rows: dict[str, Row]) -> Iterator[str]:
+    """Which parts are not measured: all of them, or by name."""
+    names = [name for name, row in rows.items() if row.source]
+    if len(names) == len(rows):
+        yield "all"
+    else:
+        yield from names
