@@ -65,6 +65,12 @@ _OPTIONS = (
     ),
 )
 
+_FIELDS = (
+    *("accelerator", "tp", "micro_batch_sizes", "num_micro_batches", "pipeline_stages", "seq_length"),
+    *("precision", "recompute", "backward_ratio", "embedding_share", "state_bytes", "cluster"),
+)
+"""Options whose names are those of `ImportOptions`."""
+
 
 def import_options(command: Command) -> Command:
     """Adds them."""
@@ -78,9 +84,7 @@ def options_from(given: Mapping[str, Any]) -> ImportOptions:
     from poseidon.inputs import load_model
     from poseidon.profile.importers import ImportOptions
 
-    fields = ("accelerator", "tp", "micro_batch_sizes", "num_micro_batches", "pipeline_stages", "seq_length")
-    fields += ("precision", "recompute", "backward_ratio", "embedding_share", "state_bytes", "cluster")
-    chosen = {name: given[name] for name in fields if given[name] is not None}
+    chosen = {name: given[name] for name in _FIELDS if given[name] is not None}
     element_bytes = given["element_bytes"]
     return ImportOptions(
         model=load_model(given["model"]) if given["model"] is not None else None,

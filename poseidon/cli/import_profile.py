@@ -46,8 +46,9 @@ def import_profile(
 
 
 def _split(files: tuple[str, ...]) -> tuple[str | None, list[Path]]:
-    """The format, if the first argument is one, and the files."""
-    named = files[0] if files[0] in FORMAT_NAMES else None
+    """The format, if the first argument is one (and not the only one, and a file), and the files."""
+    alone = len(files) == 1 and Path(files[0]).exists()
+    named = files[0] if files[0] in FORMAT_NAMES and not alone else None
     paths = [Path(file) for file in (files[1:] if named else files)]
     if not paths:
         raise click.UsageError(f"give the files of {named} after its name")

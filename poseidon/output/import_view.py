@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping, Sequence
 from textwrap import wrap
 from typing import TextIO
 
+from poseidon.inputs.model import LayerType
 from poseidon.output.console import Columns, rendered, width_of
 from poseidon.output.numbers import plural
 from poseidon.profile.importers import Imported
@@ -55,19 +56,19 @@ def _table(imported: Imported, stream: TextIO) -> Columns:
     return columns
 
 
-def _cells(profile: Profile, types: tuple[str, ...], at: RowKey) -> list[str]:
+def _cells(profile: Profile, types: Sequence[LayerType], at: RowKey) -> list[str]:
+    rows: dict[str, Row] = {key.layer_type: row for key, row in profile.layers.items() if key.at == at}
     cells = [at.accelerator, str(at.tp), str(at.micro_batch_size)]
-    rows = {key.layer_type: row for key, row in profile.layers.items() if key.at == at}
     for name in types:
-        row = rows[name]  # type: ignore[index]
+        row = rows[name]
         cells += [f"{row.forward_ms:,.3f}", f"{row.backward_ms:,.3f}"]
         cells += [f"{row.weight_bytes / 1e6:,.1f}", f"{row.activation_bytes / 1e6:,.1f}"]
-    vocabulary = {"embedding": profile.embedding[at], "head": profile.head[at]}
-    cells += [f"{row.forward_ms + row.backward_ms:,.2f}" for row in vocabulary.values()]
-    return [*cells, ", ".join(_filled({**rows, **vocabulary}))]
+    rows |= {"embedding": profile.embedding[at], "head": profile.head[at]}
+    cells += [f"{rows[name].forward_ms + rows[name].backward_ms:,.2f}" for name in ("embedding", "head")]
+    return [*cells, ", ".join(_filled(rows))]
 
 
-def _filled(rows: dict[str, Row]) -> Iterator[str]:
+def _filled(rows: Mapping[str, Row]) -> Iterator[str]:
     """Which parts are not measured: all of them, or by name."""
     names = [name for name, row in rows.items() if row.source]
     if len(names) == len(rows):

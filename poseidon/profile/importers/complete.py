@@ -41,10 +41,14 @@ def model_bytes(merged: Merged, model: Model, seq_length: int, recompute: Recomp
                 lacking = (*lacking, "recomputed_bytes")
             cells += [cell for cell in _formula(part, at, model, seq_length, recompute) if cell.quantity in lacking]
     kinds = {"weights": "weight_bytes", "activations": "activation_bytes"}
+    names_of: dict[tuple[Part, ...], list[str]] = {}
+    for name, quantity in kinds.items():
+        parts = tuple(dict.fromkeys(cell.part for cell in cells if cell.quantity == quantity))
+        names_of.setdefault(parts, []).append(name)
     notes = [
-        f"model: {name} of {', '.join(parts)} by the formulas of docs/profile.md ({model.name})"
-        for name, quantity in kinds.items()
-        if (parts := list(dict.fromkeys(str(cell.part) for cell in cells if cell.quantity == quantity)))
+        f"model: {' and '.join(names)} of {', '.join(parts)} by the formulas of docs/profile.md ({model.name})"
+        for parts, names in names_of.items()
+        if parts
     ]
     return Reading(tuple(cells), notes=tuple(notes))
 
@@ -71,7 +75,7 @@ def _formula(part: Part, at: RowKey, model: Model, seq_length: int, recompute: R
 def analytic_rows(merged: Merged, options: ImportOptions, seq_length: int, recompute: Recompute) -> Reading:
     """Rows (or the missing numbers of rows) from the analytic profile, for the cluster's accelerators and TP degrees."""
     if options.model is None or options.model_file is None or options.cluster is None:
-        raise InputError(Mistake("", "--fill", "needs --model and --cluster, which the rows are worked out from"))
+        raise InputError(Mistake("", "--fill", "needs --model and --cluster, of which the rows are made"))
     sizes = sorted({at.micro_batch_size for at in merged.keys} | set(options.micro_batch_sizes))
     experiment = build_experiment(
         options.model_file,

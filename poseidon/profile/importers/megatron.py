@@ -98,8 +98,9 @@ def _rows(at: RowKey, runs: Sequence[Run], options: ImportOptions) -> Reading:
     backward = solved_times(observations, "backward", place, options.embedding_share)
     how = f"least squares over {len(observations)} stages"
     cells: list[Cell] = []
-    for part, index in ((runs[0].layer_type, "layer"), ("embedding", "embedding"), ("head", "head")):
-        cells += time_cells(part, at, getattr(forward, index), getattr(backward, index), place, how)  # type: ignore[arg-type]
+    cells += time_cells(runs[0].layer_type, at, forward.layer, backward.layer, place, how)
+    cells += time_cells("embedding", at, forward.embedding, backward.embedding, place, how)
+    cells += time_cells("head", at, forward.head, backward.head, place, how)
     notes = (
         f"megatron: {at}: {how}, medians of {min(run.num_blocks for run in runs)} or more logged intervals",
         *(f"megatron: {at}: {said}" for said in dict.fromkeys((*forward.notes, *backward.notes))),

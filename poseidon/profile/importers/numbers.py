@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 import re
 from collections.abc import Iterable, Mapping, Sequence
+from math import fsum
 from typing import Any
 
 from poseidon.errors import InputError, Mistake
@@ -89,5 +90,5 @@ def _parsed(value: Any) -> float | None:
 
 
 def mean(values: Sequence[float]) -> float:
-    """The arithmetic mean of at least one value."""
-    return sum(values) / len(values)
+    """The arithmetic mean of at least one value; exact where all are equal."""
+    return values[0] if min(values) == max(values) else fsum(values) / len(values)

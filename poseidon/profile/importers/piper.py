@@ -74,6 +74,8 @@ def _one_degree(nodes: list[Any], at: RowKey, options: ImportOptions, checked: C
     if not isinstance(stack, Stack):
         checked.say(field_path(path), stack)
         return
+    if checked.mistakes:
+        return
     parts = {name: stack.values(values) for name, values in numbers.items()}
     width = element_bytes(parts["parameterSize"], at, options, checked, field_path([*path, 1, "parameterSize"]))
     place = Place(checked.file, field_path([*path, "*", "TMPCs", str(at.tp)]))

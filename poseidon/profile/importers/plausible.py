@@ -74,7 +74,7 @@ def _impossible(
     if rate > peak:
         message = (
             f"{cell.value:.4g} ms for the forward pass of a {part} layer {at} of {model.name} would be {rate:,.0f} "
-            f"TFLOPS, but the peak is {peak:,.0f}: is the unit right (seconds for ms?), and the model, and the sequence length?"
+            f"TFLOPS, but the peak is {peak:,.0f}: are the unit (seconds for ms?), the model and the sequence length right?"
         )
         yield Mistake(cell.place.file, cell.place.field, message)
 
@@ -88,7 +88,7 @@ def _odd(part: Part, at: RowKey, row: Mapping[Quantity, Cell], model: Model | No
     if model is None and forward > LONG_MS:
         yield f"{at}: {forward / 1e3:,.1f} s for a {part} layer's forward pass: is the unit right?"
     if not RATIOS[0] <= backward / forward <= RATIOS[1]:
-        yield f"{at}: backward is {backward / forward:.2g} x forward of a {part} layer; 1 to 3 is usual"
+        yield f"{at}: backward is {backward / forward:,.1f} x forward of a {part} layer; 1 to 3 is usual"
 
 
 def _shrinking(rows: Merged) -> Iterator[str]:

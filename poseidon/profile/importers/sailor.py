@@ -20,7 +20,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator, Mapping
-from math import isfinite, log2
+from math import log2
 from pathlib import Path
 from typing import Any
 
@@ -215,11 +215,16 @@ def _bandwidths(data: Mapping[str, Any], options: ImportOptions, checked: Checke
     return Reading(transfers=tuple(transfers), all_reduce=tuple(all_reduce), notes=(note,))
 
 
+def _is_coefficient(value: object) -> bool:
+    """A finite number of a sane size."""
+    return isinstance(value, int | float) and not isinstance(value, bool) and abs(value) < MOST
+
+
 def _message_ms(num_bytes: float, fit: Any, field: str, checked: Checked) -> float:
     """bytes / (the fitted GB/s, not above the highest measured one)."""
     shape = isinstance(fit, list) and len(fit) == 2 and isinstance(fit[0], list) and len(fit[0]) == 3
     numbers: list[float] = [*fit[0], fit[1]] if shape else []
-    if not shape or not all(isinstance(n, int | float) and isfinite(n) and abs(n) < MOST for n in numbers):
+    if not shape or not all(_is_coefficient(number) for number in numbers):
         checked.say(field, f"expected [[a, b, c], highest bytes/s], got {shown(fit)}")
         return 0.0
     x = log2(num_bytes / 1e6)

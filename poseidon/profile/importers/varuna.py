@@ -88,6 +88,8 @@ def _one_size(entries: list[Any], at: RowKey, size: str, options: ImportOptions,
     if not isinstance(stack, Stack):
         checked.say("", stack)
         return
+    if checked.mistakes:
+        return
     parts = {name: stack.values(values) for name, values in numbers.items()}
     place = Place(checked.file, f"*.{size}")
     width = element_bytes(parts["params_bytes"], at, options, checked, f"*.{size}.params_bytes")
