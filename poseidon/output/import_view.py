@@ -50,10 +50,17 @@ def _table(imported: Imported, stream: TextIO) -> Columns:
         label = "layer" if len(types) == 1 else name
         columns.number(f"{label} F ms", "B ms", "weights MB", "kept MB")
     columns.number("emb. ms", "head ms")
-    columns.name("filled")
+    made_up = any(row.source for row in _rows(profile))
+    if made_up:
+        columns.name("filled")
     for at in imported.keys:
-        columns.row(*_cells(profile, types, at))
+        cells = _cells(profile, types, at)
+        columns.row(*(cells if made_up else cells[:-1]))
     return columns
+
+
+def _rows(profile: Profile) -> tuple[Row, ...]:
+    return (*profile.layers.values(), *profile.embedding.values(), *profile.head.values())
 
 
 def _cells(profile: Profile, types: Sequence[LayerType], at: RowKey) -> list[str]:

@@ -13,12 +13,15 @@ from poseidon.profile import read_profile
 
 ROOT = Path(__file__).parents[2]
 DATA = ROOT / "tests" / "profile" / "importers" / "data"
-MODEL = ROOT / "configs" / "models" / "opt-350m.yaml"
+MODEL = ROOT / "configs" / "models" / "opt-350.yaml"
 SAILOR = DATA / "sailor" / "OPT-350_A100-40.json"
 GIVEN = ("--model", MODEL, "--seq-length", "2048")
 
 
-def test_it_writes_a_profile_and_shows_its_rows(cli: Callable[..., Any], tmp_path: Path) -> None:
+def test_it_writes_a_profile_and_shows_its_rows(
+    cli: Callable[..., Any], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("COLUMNS", "160")
     out = tmp_path / "new" / "profile.json"
     ran = cli("import", SAILOR, *GIVEN, "--out", out)
 

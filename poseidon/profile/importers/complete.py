@@ -73,7 +73,7 @@ def _formula(part: Part, at: RowKey, model: Model, seq_length: int, recompute: R
 
 
 def analytic_rows(merged: Merged, options: ImportOptions, seq_length: int, recompute: Recompute) -> Reading:
-    """Rows (or the missing numbers of rows) from the analytic profile, for the cluster's accelerators and TP degrees."""
+    """Rows (or what rows lack) from the analytic profile, for the cluster's accelerators and TP degrees."""
     if options.model is None or options.model_file is None or options.cluster is None:
         raise InputError(Mistake("", "--fill", "needs --model and --cluster, of which the rows are made"))
     sizes = sorted({at.micro_batch_size for at in merged.keys} | set(options.micro_batch_sizes))

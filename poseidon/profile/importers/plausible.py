@@ -74,7 +74,7 @@ def _impossible(
     if rate > peak:
         message = (
             f"{cell.value:.4g} ms for the forward pass of a {part} layer {at} of {model.name} would be {rate:,.0f} "
-            f"TFLOPS, but the peak is {peak:,.0f}: are the unit (seconds for ms?), the model and the sequence length right?"
+            f"TFLOPS, but the peak is {peak:,.0f}: are unit (seconds for ms?), model and sequence length right?"
         )
         yield Mistake(cell.place.file, cell.place.field, message)
 

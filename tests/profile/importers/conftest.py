@@ -34,7 +34,7 @@ def layer(imported: Imported, accelerator: str, tp: int, size: int) -> Row:
 
 @pytest.fixture
 def opt_350() -> Model:
-    return load_model(MODELS / "opt-350m.yaml")
+    return load_model(MODELS / "opt-350.yaml")
 
 
 @pytest.fixture

@@ -16,6 +16,20 @@ from .conftest import DATA, MODELS, Importer, layer
 RTX = "sailor/OPT-350_RTX-3090.json"
 
 
+CLUSTER = """
+name: c
+accelerators:
+  RTX-3090: {peak_tflops: 71, memory_gb: 24}
+  V100-16: {peak_tflops: 125, memory_gb: 16}
+nodes:
+  - {accelerator: RTX-3090, count: 1, devices: 4}
+  - {accelerator: V100-16, count: 1, devices: 4}
+links:
+  intra_node: {bandwidth_gbps: 100, latency_us: 5}
+  inter_node: {bandwidth_gbps: 10, latency_us: 5}
+"""
+
+
 def twin(tmp_path: Path, change: float) -> Path:
     """The same profile in another folder, with one time changed by a factor."""
     data = json.loads((DATA / RTX).read_text(encoding="utf-8"))
@@ -68,14 +82,9 @@ def test_filling_adds_the_rows_of_the_cluster_and_marks_them(
     tmp_path: Path, import_files: Importer, opt_350: Model
 ) -> None:
     cluster = tmp_path / "cluster.yaml"
-    cluster.write_text(
-        "name: c\naccelerators:\n  RTX-3090: {peak_tflops: 71, memory_gb: 24}\n  V100-16: {peak_tflops: 125, memory_gb: 16}\n"
-        "nodes:\n  - {accelerator: RTX-3090, count: 1, devices: 4}\n  - {accelerator: V100-16, count: 1, devices: 4}\n"
-        "links:\n  intra_node: {bandwidth_gbps: 100, latency_us: 5}\n  inter_node: {bandwidth_gbps: 10, latency_us: 5}\n",
-        encoding="utf-8",
-    )
+    cluster.write_text(CLUSTER, encoding="utf-8")
     imported = import_files(
-        RTX, model=opt_350, model_file=MODELS / "opt-350m.yaml", cluster=cluster, fill=True, seq_length=2048
+        RTX, model=opt_350, model_file=MODELS / "opt-350.yaml", cluster=cluster, fill=True, seq_length=2048
     )
     sources = {
         (key.at.accelerator, key.at.tp, key.at.micro_batch_size): row.source

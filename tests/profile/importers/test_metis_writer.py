@@ -72,7 +72,9 @@ def loaded_as_metis_does(folder: Path) -> dict[tuple[str, str, str], Any]:
     for path in sorted(folder.iterdir()):
         device = re.search(r"DeviceType\.(\w+?)_", path.name)
         tp, size = re.search(r"tp(\d+)", path.name), re.search(r"bs(\d+)", path.name)
-        assert device and tp and size, path.name
+        assert device is not None
+        assert tp is not None
+        assert size is not None
         data = json.loads(path.read_text(encoding="utf-8"))
         times = data["execution_time"]["layer_compute_total_ms"]
         found[device[1], tp[1], size[1]] = {

@@ -39,7 +39,7 @@ def test_times_that_no_device_can_have_are_refused(tmp_path: Path, import_files:
     message = error.value.mistakes[0].message
     flops = (24 * 2048 * 1024**2 + 2 * 2048**2 * 1024) / 2
     assert f"would be {flops / 1.9057e-6 / 1e12:,.0f}"[:13] in message, "half the layer in 1.906 microseconds"
-    assert "but the peak is 5,000: are the unit (seconds for ms?), the model and the sequence length right?" in message
+    assert "but the peak is 5,000: are unit (seconds for ms?), model and sequence length right?" in message
 
 
 def test_the_clusters_peak_counts_where_it_is_known(tmp_path: Path, import_files: Importer, opt_350: Model) -> None:

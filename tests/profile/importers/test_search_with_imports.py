@@ -46,22 +46,22 @@ X = {"accelerator": "X"}
 S = {"seq_length": 2048}
 ONE_X = (("X", 4, 1),)
 CASES = {
-    "sailor": Case(SAILOR, "opt-350m", MIXED, (1, 2, 4), S),
+    "sailor": Case(SAILOR, "opt-350", MIXED, (1, 2, 4), S),
     "sailor with memory and bandwidths": Case(
-        (*SAILOR, "sailor/llm_info.json", "sailor/intra_node_bandwidths.json"), "opt-350m", MIXED, (1, 2, 4), S
+        (*SAILOR, "sailor/llm_info.json", "sailor/intra_node_bandwidths.json"), "opt-350", MIXED, (1, 2, 4), S
     ),
-    "metis": Case(("metis/mbs1_tmp1.json",), "opt-350m", ONE_X, options=X),
-    "metis of another size": Case(("metis/mbs4_tmp4.json",), "opt-350m", (("X", 2, 4),), (4,), X, {"fixed_tp": 4}),
+    "metis": Case(("metis/mbs1_tmp1.json",), "opt-350", ONE_X, options=X),
+    "metis of another size": Case(("metis/mbs4_tmp4.json",), "opt-350", (("X", 2, 4),), (4,), X, {"fixed_tp": 4}),
     "galvatron": Case(GALVATRON, "llama-2-7b", (("X", 2, 8),), (1, 2), X),
     "galvatron static": Case(
         ("galvatron/sailor_compute_profile.json", "galvatron/sailor_memory_profile.json"),
-        "opt-350m",
+        "opt-350",
         ONE_X,
         (1, 2),
         X | S | {"micro_batch_sizes": (1, 2)},
     ),
     "aceso of Sailor": Case(
-        ("aceso/OPT-350_mbs1_tp1_algo0.csv", "aceso/p2p_intra_node.csv"), "opt-350m", ONE_X, options=X
+        ("aceso/OPT-350_mbs1_tp1_algo0.csv", "aceso/p2p_intra_node.csv"), "opt-350", ONE_X, options=X
     ),
     "aceso": Case(
         (
@@ -90,8 +90,8 @@ CASES = {
         (1,),
         X | S | {"tp": 2, "micro_batch_sizes": (1,), "fill": True},
     ),
-    "varuna": Case(("varuna/profile_1.json",), "opt-350m", ONE_X, (1, 2, 4, 8), X | S),
-    "piper": Case(("piper/profile.json",), "opt-350m", (("X", 2, 4),), (1, 2), X | S),
+    "varuna": Case(("varuna/profile_1.json",), "opt-350", ONE_X, (1, 2, 4, 8), X | S),
+    "piper": Case(("piper/profile.json",), "opt-350", (("X", 2, 4),), (1, 2), X | S),
 }
 
 
