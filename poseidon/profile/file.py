@@ -100,15 +100,20 @@ def read_profile(path: str | Path, recompute: Recompute = "none") -> Profile:
 
     Raises InputError with every mistake: fields, and rows given twice.
     """
-    data = dict(read_document(path).data)
+    return profile_from_json(read_document(path).data, str(path), recompute)
+
+
+def profile_from_json(document: Mapping[str, Any], file: str, recompute: Recompute = "none") -> Profile:
+    """Reads a profile document that `file` names in errors; otherwise as `read_profile`."""
+    data = dict(document)
     if data.pop("schema", None) != SCHEMA:
-        raise InputError(Mistake(str(path), "schema", f"is not a profile: schema {SCHEMA!r} is expected"))
-    parsed = validate(_ProfileFile, data, str(path))
+        raise InputError(Mistake(file, "schema", f"is not a profile: schema {SCHEMA!r} is expected"))
+    parsed = validate(_ProfileFile, data, file)
     layer_keys = [LayerKey(row.key, row.layer_type, row.recompute or recompute) for row in parsed.layers]
     embedding_keys = [row.key for row in parsed.embedding]
     head_keys = [row.key for row in parsed.head]
     named_keys: dict[str, Sequence[object]] = {"layers": layer_keys, "embedding": embedding_keys, "head": head_keys}
-    mistakes = [mistake for name, keys in named_keys.items() for mistake in _repeated(str(path), name, keys)]
+    mistakes = [mistake for name, keys in named_keys.items() for mistake in _repeated(file, name, keys)]
     if mistakes:
         raise InputError(mistakes)
     return Profile(

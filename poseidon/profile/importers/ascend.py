@@ -1,15 +1,16 @@
 """Ascend's PyTorch profiler: ``kernel_details.csv`` of an ``ASCEND_PROFILER_OUTPUT`` folder.
 
 Format: torch_npu.profiler with the documentation of CANN 8.0 to 8.5 (hiascend.com, "Timeline and Summary Data").
-Columns used: Type (operator type), Start Time(us), Duration(us), both microseconds; further columns differ between
-versions and profiler levels and are passed over. ``step_trace_time.csv`` beside it (Computing, Communication(Not
+Columns used: Type (operator type) and Start Time(us), microseconds; further columns differ between versions and
+profiler levels and are passed over. ``step_trace_time.csv`` beside it (Computing, Communication(Not
 Overlapped), Free, in microseconds) gives a remark on how much of a step is neither computing nor hidden.
 
 Derived: the profiler doesn't mark layers or directions. Fused attention does: every layer runs FlashAttentionScore once
 in its forward pass and FlashAttentionScoreGrad once in its backward pass. The time from one forward attention to the
 next, with no backward one between, is one layer's forward pass (TP communication and gaps included); likewise backward,
-recomputation included. Medians over all of them: the longer distances from one micro-batch to the next don't count as
-long as the device holds 3 or more layers. Embedding and head can't be told apart from the rest: missing (--fill
+where with recomputation layer by layer one forward attention lies between. Medians over all of them: the longer
+distances from one micro-batch to the next don't count as long as the device holds 3 or more layers. Several layers recomputed at
+once are refused. Embedding and head can't be told apart from the rest: missing (--fill
 analytic); weights and activations too (--model). Without fused attention nothing marks a layer: refused.
 
 The files don't say TP degree, micro-batch size, sequence length and accelerator: options. ``op_statistic.csv``
@@ -46,6 +47,7 @@ FEWEST = 4
 SPREAD = 0.3
 """Middle half of the distances over their median that is reported."""
 Direction = Literal["forward", "backward"]
+Events = Sequence[tuple[float, Direction]]
 
 
 def is_ascend(look: Peeked) -> bool:
@@ -70,9 +72,13 @@ def read_ascend(path: Path, options: ImportOptions) -> Reading:
     at = key_of(path, options, checked)
     events = sorted(_events(kernels, checked))
     checked.finish()
-    forward, backward = _distances(events, "forward"), _distances(events, "backward")
+    forward, (backward, again) = _distances(events), _backward_distances(events)
     if min(len(forward), len(backward)) < FEWEST:
         checked.say(TYPE, _too_few(events))
+    elif again and options.recompute in (None, "none"):
+        checked.say(TYPE, f"{FORWARD} runs again before each {BACKWARD}: say --recompute full (or selective)")
+    elif not again and options.recompute == "full":
+        checked.say(TYPE, f"no {FORWARD} runs before each {BACKWARD}: several layers recomputed at once can't be read")
     checked.finish()
     place = Place(checked.file, TYPE)
     part = options.model.distinct_layer_types[0] if options.model else "dense"
@@ -117,12 +123,24 @@ def _time(text: str, line: int, checked: Checked) -> float:
     return 0.0
 
 
-def _distances(events: Sequence[tuple[float, Direction]], direction: Direction) -> list[float]:
+def _distances(events: Events, direction: Direction = "forward") -> list[float]:
     """From each attention of a direction to the next, where no other direction lies between."""
     return [b[0] - a[0] for a, b in pairwise(events) if a[1] == b[1] == direction and b[0] > a[0]]
 
 
-def _too_few(events: Sequence[tuple[float, Direction]]) -> str:
+def _backward_distances(events: Events) -> tuple[list[float], bool]:
+    """From each backward attention to the next, and whether one forward attention lies between: it is recomputed."""
+    plain = _distances(events, "backward")
+    kinds = [kind for _, kind in events]
+    again = [
+        events[i + 2][0] - events[i][0]
+        for i in range(len(events) - 2)
+        if kinds[i : i + 3] == ["backward", "forward", "backward"]
+    ]
+    return (again, True) if len(again) > len(plain) else (plain, False)
+
+
+def _too_few(events: Events) -> str:
     counts = {direction: sum(1 for _, kind in events if kind == direction) for direction in ("forward", "backward")}
     return (
         f"has {counts['forward']} {FORWARD} and {counts['backward']} {BACKWARD} kernels, too few one after the other: "

@@ -47,7 +47,7 @@ def is_megatron(path: Path) -> bool:
     """Whether a file looks like a training log with timers."""
     if path.is_dir() or path.suffix.lower() in (".json", ".csv"):
         return False
-    for number, line in enumerate(lines_of(path)):
+    for number, line in enumerate(lines_of(path, stray_bytes=True)):
         if any(sign in line for sign in _SIGNS):
             return True
         if number > SCANNED_LINES:

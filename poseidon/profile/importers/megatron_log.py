@@ -51,7 +51,7 @@ def read_log(path: Path, checked: Checked) -> TrainingLog:
     arguments: dict[str, str] = {}
     blocks: list[Block] = []
     timer: str | None = None
-    for number, line in enumerate(lines_of(path), 1):
+    for number, line in enumerate(lines_of(path, stray_bytes=True), 1):
         opened = _opened(line, number)
         if opened is not None:
             blocks.append(opened)

@@ -4,11 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass
+from itertools import islice
 from pathlib import Path
 from typing import Any
 
 from poseidon.inputs.reading import read_document
-from poseidon.profile.importers.text import first_lines
+from poseidon.profile.importers.text import lines_of
 
 LINES = 3
 
@@ -52,4 +53,4 @@ def peeked(path: Path) -> Peeked:
         return Peeked(path, None, ())
     if path.suffix.lower() == ".json":
         return Peeked(path, dict(read_document(path).data), ())
-    return Peeked(path, None, tuple(first_lines(path, LINES)))
+    return Peeked(path, None, tuple(islice(lines_of(path, stray_bytes=True), LINES)))

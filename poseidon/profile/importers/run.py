@@ -8,6 +8,7 @@ from pathlib import Path
 
 from poseidon.errors import InputError, Mistake
 from poseidon.inputs.training import Recompute
+from poseidon.profile.file import profile_from_json, profile_to_json
 from poseidon.profile.importers.cell import QUANTITIES, VOCABULARY, Cell, Quantity, Reading
 from poseidon.profile.importers.complete import ANALYTIC, analytic_rows, model_bytes, parts_of
 from poseidon.profile.importers.formats import Format, detected
@@ -48,6 +49,7 @@ def import_profile(files: Sequence[Path], options: ImportOptions, format_name: s
     _require_complete(rows, options)
     warnings = (*reading.warnings, *implausible(rows, options, seq_length))
     profile = _profile(chosen, reading, rows, options, seq_length, recompute)
+    profile_from_json(profile_to_json(profile), "the profile that would be written", recompute)
     return Imported(profile, chosen.name, rows.keys, reading.notes, tuple(dict.fromkeys(warnings)), _holes(rows))
 
 

@@ -16,8 +16,11 @@ MAX_TEXT_BYTES = 2_000_000_000
 MAX_LINE = 1_000_000
 
 
-def lines_of(path: Path) -> Iterator[str]:
-    """The lines of a text file; InputError where it can't be read, is no text or has endless lines."""
+def lines_of(path: Path, *, stray_bytes: bool = False) -> Iterator[str]:
+    """The lines of a text file; InputError where it can't be read, is no text or has endless lines.
+
+    With `stray_bytes` (logs: whatever processes printed) bytes that are no UTF-8 are passed over.
+    """
     file = file_label(path)
     try:
         status = os.stat(path)
@@ -28,7 +31,8 @@ def lines_of(path: Path) -> Iterator[str]:
                 f"is too large: {status.st_size / 1e6:,.0f} MB; at most {MAX_TEXT_BYTES / 1e6:,.0f} MB are accepted"
             )
             raise InputError(Mistake(file, "", message))
-        with open(path, encoding="utf-8-sig", newline=None) as stream:
+        errors = "replace" if stray_bytes else "strict"
+        with open(path, encoding="utf-8-sig", errors=errors) as stream:
             while line := stream.readline(MAX_LINE):
                 if len(line) == MAX_LINE:
                     raise InputError(Mistake(file, "", f"has a line of more than {MAX_LINE:,} characters"))
@@ -52,13 +56,3 @@ def rows_of(path: Path) -> Iterator[tuple[int, list[str]]]:
                 yield reader.line_num, [cell.strip() for cell in row]
     except csv.Error as error:
         raise InputError(Mistake(file, f"line {reader.line_num}", f"is no comma-separated line: {error}")) from None
-
-
-def first_lines(path: Path, count: int) -> list[str]:
-    """The first lines of a text file."""
-    found: list[str] = []
-    for line in lines_of(path):
-        found.append(line)
-        if len(found) == count:
-            break
-    return found

@@ -97,3 +97,39 @@ def test_a_folder_without_kernels_is_refused(tmp_path: Path, import_files: Impor
     shutil.copy(DATA / "ascend" / "op_statistic.csv", tmp_path)
     with pytest.raises(InputError, match=r"holds no kernel_details\.csv"):
         import_files(tmp_path, format_name="ascend", **GIVEN)
+
+
+def recomputing(tmp_path: Path, group: int) -> Path:
+    """A profile of 4 layers that are recomputed `group` at a time: 2 ms forward, 3 ms backward, 1 ms of the head."""
+    lines, now = ["Type,Start Time(us),Duration(us)"], 0.0
+
+    def run(kind: str, ms: float) -> None:
+        nonlocal now
+        lines.append(f"{kind},{now:.3f},100.0")
+        now += ms * 1e3
+
+    for _ in range(3):
+        for _ in range(4):
+            run("FlashAttentionScore", 2.0)
+        now += 1e3
+        for _ in range(4 // group):
+            for _ in range(group):
+                run("FlashAttentionScore", 2.0)
+            for _ in range(group):
+                run("FlashAttentionScoreGrad", 3.0)
+    path = tmp_path / "kernel_details.csv"
+    path.write_text("\n".join(lines) + "\n", encoding="utf-8")
+    return path
+
+
+def test_a_backward_pass_contains_the_recomputation_of_its_layer(tmp_path: Path, import_files: Importer) -> None:
+    imported = import_files(recomputing(tmp_path, 1), **filled(tmp_path), recompute="full")
+    row = next(row for row in imported.profile.layers.values() if not row.source)
+    assert (row.forward_ms, row.backward_ms) == pytest.approx((2.0, 5.0))
+
+
+def test_recomputation_must_be_said_and_be_layer_by_layer(tmp_path: Path, import_files: Importer) -> None:
+    with pytest.raises(InputError, match=r"FlashAttentionScore runs again before each .*: say --recompute full"):
+        import_files(recomputing(tmp_path, 1), **GIVEN)
+    with pytest.raises(InputError, match="several layers recomputed at once can't be read"):
+        import_files(recomputing(tmp_path, 4), recompute="full", **GIVEN)

@@ -13,6 +13,7 @@ import pytest
 
 from poseidon.errors import InputError
 from poseidon.inputs.model import Model
+from poseidon.profile.file import profile_from_json, profile_to_json
 from poseidon.profile.importers import ImportOptions, import_profile
 from poseidon.profile.profile import Profile
 
@@ -97,6 +98,7 @@ def damaged(text: str, chance: random.Random) -> str:
 
 
 def assert_sound(profile: Profile) -> None:
+    assert profile_from_json(profile_to_json(profile), "profile") == profile
     assert profile.layers
     rows = [*profile.layers.values(), *profile.embedding.values(), *profile.head.values()]
     for row in rows:

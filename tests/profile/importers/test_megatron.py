@@ -73,6 +73,13 @@ def test_recomputation_is_read(tmp_path: Path, import_files: Importer, tiny_2048
     assert row.recomputed_bytes > row.activation_bytes > 0
 
 
+def test_bytes_that_are_no_text_do_not_spoil_a_log(tmp_path: Path, import_files: Importer, tiny_2048: Model) -> None:
+    path = tmp_path / "training.log"
+    path.write_bytes(b"\xff\xfe progress 10%\r50%\n" + (DATA / ALL).read_bytes() + b"\x80\n")
+    imported = import_files(path, accelerator=GPU, model=tiny_2048)
+    assert imported.profile == import_files(ALL, accelerator=GPU, model=tiny_2048).profile
+
+
 def test_an_uneven_split_is_read(tmp_path: Path, import_files: Importer, tiny_2048: Model) -> None:
     """The same stages, called 11 layers with 3 on the last stage, make a layer of it what it takes."""
     last = "decoder_last_pipeline_num_layers ".ljust(49, ".")

@@ -154,3 +154,19 @@ def test_a_file_of_several_models_takes_the_one_that_the_model_names(
     assert layer(import_files(path, model=opt_350, seq_length=2048), "GH-96", 1, 1).forward_ms == pytest.approx(1.0)
     with pytest.raises(InputError, match=r"holds the models 'OPT-350', 'GPT-Neo-2\.7': give --model FILE whose name"):
         import_files(path, seq_length=2048)
+
+
+@pytest.mark.parametrize(
+    ("entry", "gpu", "message"),
+    [
+        ([1e14, 1e14, 0.1], "GH-96", r"layers\[0\]\.forward_ms: .* is too large"),
+        ([0.001, 0.002, 0.1], "G" * 101, r"layers\[0\]\.accelerator: is too long"),
+    ],
+)
+def test_nothing_is_written_that_can_not_be_read(
+    entry: list[float], gpu: str, message: str, tmp_path: Path, import_files: Importer, opt_350: Model
+) -> None:
+    run = {str(index): entry for index in range(26)}
+    path = write(tmp_path, {"OPT-350": {gpu: {"1": {"1": run}}}})
+    with pytest.raises(InputError, match=message):
+        import_files(path, model=opt_350, seq_length=2048)
