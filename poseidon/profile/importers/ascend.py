@@ -5,12 +5,12 @@ Columns used: Type (operator type) and Start Time(us), microseconds; further col
 profiler levels and are passed over. ``step_trace_time.csv`` beside it (Computing, Communication(Not
 Overlapped), Free, in microseconds) gives a remark on how much of a step is neither computing nor hidden.
 
-Derived: the profiler doesn't mark layers or directions. Fused attention does: every layer runs FlashAttentionScore once
-in its forward pass and FlashAttentionScoreGrad once in its backward pass. The time from one forward attention to the
-next, with no backward one between, is one layer's forward pass (TP communication and gaps included); likewise backward,
-where with recomputation layer by layer one forward attention lies between. Medians over all of them: the longer
-distances from one micro-batch to the next don't count as long as the device holds 3 or more layers. Several layers recomputed at
-once are refused. Embedding and head can't be told apart from the rest: missing (--fill
+Derived: the profiler doesn't mark layers or directions. Fused attention does: every layer runs FlashAttentionScore
+once in its forward pass and FlashAttentionScoreGrad once in its backward pass. The time from one forward attention to
+the next, with no backward one between, is one layer's forward pass (TP communication and gaps included); likewise
+backward, where with recomputation layer by layer one forward attention lies between. Medians over all of them: the
+longer distances from one micro-batch to the next don't count as long as the device holds 3 or more layers. Several
+layers recomputed at once are refused. Embedding and head can't be told apart from the rest: missing (--fill
 analytic); weights and activations too (--model). Without fused attention nothing marks a layer: refused.
 
 The files don't say TP degree, micro-batch size, sequence length and accelerator: options. ``op_statistic.csv``

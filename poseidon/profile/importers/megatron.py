@@ -32,7 +32,7 @@ from poseidon.inputs.source_file import file_label
 from poseidon.profile.importers.cell import Cell, Fact, Place, Reading, time_cells
 from poseidon.profile.importers.megatron_log import TrainingLog, read_log
 from poseidon.profile.importers.megatron_run import Observation, Run, run_of
-from poseidon.profile.importers.numbers import Checked
+from poseidon.profile.importers.numbers import Checked, whole
 from poseidon.profile.importers.options import ImportOptions
 from poseidon.profile.importers.stage_times import Solved, solved_times
 from poseidon.profile.importers.text import lines_of
@@ -80,12 +80,12 @@ def read_megatron(files: Sequence[Path], options: ImportOptions) -> Reading:
 
 def _facts(log: TrainingLog, place: Place) -> Reading:
     arguments = log.arguments
-    length = arguments.get("seq_length", "")
+    length = whole(arguments.get("seq_length", ""))
     granularity = arguments.get("recompute_granularity", "")
     precision = [name for name in ("bf16", "fp16") if arguments.get(name) == "True"]
     recompute = "none" if granularity == "None" else granularity
     return Reading(
-        seq_length=(Fact(int(length), place),) if length.isdigit() and int(length) else (),
+        seq_length=(Fact(length, place),) if length else (),
         precision=(Fact(precision[0], place),) if precision else (),
         recompute=(Fact(recompute, place),) if recompute in ("none", "selective", "full") else (),
     )

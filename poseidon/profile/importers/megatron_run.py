@@ -9,7 +9,7 @@ from statistics import median
 
 from poseidon.inputs.model import LayerType
 from poseidon.profile.importers.megatron_log import Block, Pass, TrainingLog
-from poseidon.profile.importers.numbers import Checked
+from poseidon.profile.importers.numbers import Checked, whole
 from poseidon.profile.importers.options import ImportOptions
 from poseidon.profile.importers.run_key import accelerator_of
 from poseidon.profile.importers.stage_times import Observation
@@ -60,13 +60,9 @@ def _settings(arguments: Mapping[str, str], options: ImportOptions, checked: Che
     stages = _value(arguments, "pipeline_model_parallel_size", default_stages, "--pipeline-stages", checked)
     layers = _value(arguments, "num_layers", options.model.num_layers if options.model else None, "--model", checked)
     world = _value(arguments, "world_size", tp * stages, "world_size", checked)
-    replicas = (
-        int(arguments.get("data_parallel_size", "0") or 0) if arguments.get("data_parallel_size", "").isdigit() else 0
-    )
-    replicas = replicas or max(1, world // (tp * stages))
-    batch = arguments.get("global_batch_size", "")
-    from_batch = int(batch) // (size * replicas) if batch.isdigit() else None
-    micro_batches = options.num_micro_batches or from_batch
+    replicas = whole(arguments.get("data_parallel_size", "")) or max(1, world // (tp * stages))
+    batch = whole(arguments.get("global_batch_size", ""))
+    micro_batches = options.num_micro_batches or (batch // (size * replicas) if batch else None)
     if not micro_batches:
         checked.say("arguments", "don't say the micro-batches of an iteration: give --num-micro-batches N")
     return Settings(tp, size, micro_batches or 1, world, _split(arguments, layers, stages, checked))
@@ -91,7 +87,7 @@ def _split(arguments: Mapping[str, str], layers: int, stages: int, checked: Chec
             "argument pipeline_model_parallel_layout", "uneven layouts can't be read: profile with an even split"
         )
     ends = [arguments.get(f"decoder_{end}_pipeline_num_layers", "None") for end in ("first", "last")]
-    first, last = (int(end) if end.isdigit() else None for end in ends)
+    first, last = (whole(end) for end in ends)
     middle = stages - (first is not None) - (last is not None)
     rest = layers - (first or 0) - (last or 0)
     if stages == 1:

@@ -48,8 +48,9 @@ class Checked:
     def count(self, value: Any, field: str, what: str) -> int:
         """A whole number of at least 1 (text of digits counts); otherwise 1 and a mistake."""
         text = str(value) if isinstance(value, int | str) and not isinstance(value, bool) else ""
-        if re.fullmatch(r"[0-9]{1,8}", text) and 1 <= int(text) <= MOST_COUNT:
-            return int(text)
+        number = whole(text)
+        if number is not None and 1 <= number <= MOST_COUNT:
+            return number
         self.say(field, f"{shown(value)} is no {what}: a whole number from 1 to {MOST_COUNT:,} is accepted")
         return 1
 
@@ -74,6 +75,11 @@ class Checked:
         if len(self.mistakes) > MAX_MISTAKES:
             kept.append(Mistake(self.file, "", f"and {len(self.mistakes) - MAX_MISTAKES} more mistakes"))
         raise InputError(kept)
+
+
+def whole(text: str) -> int | None:
+    """A whole number of 1 to 8 plain digits, else None: no huge or odd number of a file gets through."""
+    return int(text) if re.fullmatch(r"[0-9]{1,8}", text) else None
 
 
 def _parsed(value: Any) -> float | None:

@@ -7,12 +7,14 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from poseidon.errors import InputError, Mistake
+from poseidon.inputs.file_model import shown
 from poseidon.inputs.training import Recompute
 from poseidon.profile.file import profile_from_json, profile_to_json
 from poseidon.profile.importers.cell import QUANTITIES, VOCABULARY, Cell, Quantity, Reading
 from poseidon.profile.importers.complete import ANALYTIC, analytic_rows, model_bytes, parts_of
 from poseidon.profile.importers.formats import Format, detected
 from poseidon.profile.importers.merge import Merged, agreed, merged
+from poseidon.profile.importers.numbers import MOST_COUNT
 from poseidon.profile.importers.options import ImportOptions
 from poseidon.profile.importers.plausible import implausible
 from poseidon.profile.profile import LayerKey, Profile, Row, RowKey
@@ -45,6 +47,9 @@ def import_profile(files: Sequence[Path], options: ImportOptions, format_name: s
     recompute: Recompute = agreed("recomputation", reading.recompute, options.recompute, "--recompute") or "none"
     if seq_length is None:
         raise InputError(Mistake("", "", f"{chosen.name} files don't say the sequence length: give --seq-length S"))
+    if not 1 <= seq_length <= MOST_COUNT:
+        message = f"{shown(seq_length)} is no sequence length: 1 to {MOST_COUNT:,} is accepted"
+        raise InputError(Mistake(reading.seq_length[0].place.file, reading.seq_length[0].place.field, message))
     reading, rows = _completed(reading, rows, options, seq_length, recompute)
     _require_complete(rows, options)
     warnings = (*reading.warnings, *implausible(rows, options, seq_length))

@@ -49,11 +49,10 @@ def read_varuna(path: Path, options: ImportOptions) -> Reading:
     checked = Checked(file_label(path))
     tp = options.tp or _tp(path, checked)
     accelerator = accelerator_of(path, options, checked)
-    layers = list(checked.counted_keys({str(int(key) + 1): data[key] for key in data if key.isdigit()}, (), "layer"))
-    if [number for number, _ in sorted(layers, key=lambda item: item[0])] != list(range(1, len(data) + 1)):
+    if {str(index) for index in range(len(data))} != data.keys():
         checked.say("", "layers must be numbered from 0 without a gap")
     checked.finish()
-    by_layer = [checked.mapping(entry, (str(number - 1),)) for number, entry in layers]
+    by_layer = [checked.mapping(data[str(index)], (str(index),)) for index in range(len(data))]
     cells: list[Cell] = []
     for size in dict.fromkeys(size for entry in by_layer for size in entry):
         entries = [entry.get(size) for entry in by_layer]

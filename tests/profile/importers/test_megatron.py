@@ -80,6 +80,13 @@ def test_bytes_that_are_no_text_do_not_spoil_a_log(tmp_path: Path, import_files:
     assert imported.profile == import_files(ALL, accelerator=GPU, model=tiny_2048).profile
 
 
+def test_an_absurd_sequence_length_is_refused(tmp_path: Path, import_files: Importer, tiny_2048: Model) -> None:
+    line = "seq_length ".ljust(49, ".")
+    path = changed(tmp_path, ALL, (f"  {line} 1024", f"  {line} {'9' * 8}"))
+    with pytest.raises(InputError, match="arguments: 99999999 is no sequence length: 1 to 10,000,000 is accepted"):
+        import_files(path, accelerator=GPU, model=tiny_2048)
+
+
 def test_an_uneven_split_is_read(tmp_path: Path, import_files: Importer, tiny_2048: Model) -> None:
     """The same stages, called 11 layers with 3 on the last stage, make a layer of it what it takes."""
     last = "decoder_last_pipeline_num_layers ".ljust(49, ".")
