@@ -14,6 +14,7 @@ import click
 from poseidon.cli.costs import costs
 from poseidon.cli.count import count
 from poseidon.cli.exit_codes import ExitCode
+from poseidon.cli.import_profile import import_profile
 from poseidon.cli.profile import profile
 from poseidon.cli.search import search
 from poseidon.cli.simulate import simulate
@@ -36,7 +37,7 @@ def poseidon() -> None:
     """
 
 
-for command in (search, verify, simulate, count, costs, profile, solve):
+for command in (search, verify, simulate, count, costs, solve, profile, import_profile):
     poseidon.add_command(command)
 
 

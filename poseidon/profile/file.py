@@ -35,6 +35,7 @@ class _Row(FileModel):
     activation_bytes: Bytes
     recomputed_bytes: Bytes = 0.0
     measured: MeasuredCompute | None = None
+    source: Annotated[str, Field(max_length=1_000)] = ""
 
     @property
     def key(self) -> RowKey:
@@ -42,7 +43,14 @@ class _Row(FileModel):
 
     @property
     def row(self) -> Row:
-        return Row(self.forward_ms, self.backward_ms, self.weight_bytes, self.activation_bytes, self.recomputed_bytes)
+        return Row(
+            self.forward_ms,
+            self.backward_ms,
+            self.weight_bytes,
+            self.activation_bytes,
+            self.recomputed_bytes,
+            self.source,
+        )
 
 
 class _LayerRow(_Row):
@@ -98,15 +106,20 @@ def read_profile(path: str | Path, recompute: Recompute = "none") -> Profile:
 
     Raises InputError with every mistake: fields, and rows given twice.
     """
-    data = dict(read_document(path).data)
+    return profile_from_json(read_document(path).data, str(path), recompute)
+
+
+def profile_from_json(document: Mapping[str, Any], file: str, recompute: Recompute = "none") -> Profile:
+    """Reads a profile document that `file` names in errors; otherwise as `read_profile`."""
+    data = dict(document)
     if data.pop("schema", None) != SCHEMA:
-        raise InputError(Mistake(str(path), "schema", f"is not a profile: schema {SCHEMA!r} is expected"))
-    parsed = validate(_ProfileFile, data, str(path))
+        raise InputError(Mistake(file, "schema", f"is not a profile: schema {SCHEMA!r} is expected"))
+    parsed = validate(_ProfileFile, data, file)
     layer_keys = [LayerKey(row.key, row.layer_type, row.recompute or recompute) for row in parsed.layers]
     embedding_keys = [row.key for row in parsed.embedding]
     head_keys = [row.key for row in parsed.head]
     named_keys: dict[str, Sequence[object]] = {"layers": layer_keys, "embedding": embedding_keys, "head": head_keys}
-    mistakes = [mistake for name, keys in named_keys.items() for mistake in _repeated(str(path), name, keys)]
+    mistakes = [mistake for name, keys in named_keys.items() for mistake in _repeated(file, name, keys)]
     if mistakes:
         raise InputError(mistakes)
     return Profile(
@@ -135,7 +148,12 @@ def _repeated(file: str, name: str, keys: Sequence[object]) -> Iterator[Mistake]
 
 def write_profile(profile: Profile, path: str | Path) -> None:
     """Writes a profile file."""
-    Path(path).write_text(json.dumps(profile_to_json(profile), indent=1) + "\n", encoding="utf-8")
+    Path(path).write_text(profile_to_text(profile), encoding="utf-8")
+
+
+def profile_to_text(profile: Profile) -> str:
+    """The text of a profile file."""
+    return json.dumps(profile_to_json(profile), indent=1) + "\n"
 
 
 def profile_to_json(profile: Profile) -> dict[str, Any]:
@@ -175,11 +193,12 @@ def _key_to_json(key: RowKey) -> dict[str, Any]:
     return {"accelerator": key.accelerator, "tp": key.tp, "micro_batch_size": key.micro_batch_size}
 
 
-def _row_to_json(row: Row) -> dict[str, float]:
-    return {
+def _row_to_json(row: Row) -> dict[str, float | str]:
+    numbers: dict[str, float | str] = {
         "forward_ms": row.forward_ms,
         "backward_ms": row.backward_ms,
         "weight_bytes": row.weight_bytes,
         "activation_bytes": row.activation_bytes,
         "recomputed_bytes": row.recomputed_bytes,
     }
+    return {**numbers, "source": row.source} if row.source else numbers

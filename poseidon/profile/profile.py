@@ -51,6 +51,8 @@ class Row:
     weight_bytes: float
     activation_bytes: float
     recomputed_bytes: float = 0.0
+    source: str = ""
+    """Where this row comes from, if not from where the profile as a whole does (``analytic``: made up by formula)."""
 
 
 @dataclass(frozen=True)

@@ -15,7 +15,7 @@ USAGE = 2
 
 
 def test_the_commands() -> None:
-    assert COMMANDS == ["costs", "count", "profile", "search", "simulate", "solve", "verify"]
+    assert COMMANDS == ["costs", "count", "import", "profile", "search", "simulate", "solve", "verify"]
 
 
 @pytest.mark.parametrize("command", COMMANDS)
