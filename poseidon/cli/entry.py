@@ -17,6 +17,7 @@ from poseidon.cli.exit_codes import ExitCode
 from poseidon.cli.search import search
 from poseidon.cli.simulate import simulate
 from poseidon.cli.solve import solve
+from poseidon.cli.sweep import sweep
 from poseidon.cli.verify import verify
 from poseidon.errors import PoseidonError
 
@@ -35,7 +36,7 @@ def poseidon() -> None:
     """
 
 
-for command in (search, verify, simulate, count, costs, solve):
+for command in (search, verify, simulate, count, costs, solve, sweep):
     poseidon.add_command(command)
 
 
