@@ -5,10 +5,11 @@ from __future__ import annotations
 import os
 import signal
 import socket
+import sys
 import time
 from collections import deque
 from collections.abc import Callable, Generator, Iterable, Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, redirect_stdout
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from typing import Any
@@ -115,13 +116,14 @@ def _connected(address: str) -> Iterator[None]:
     handlers = {number: signal.getsignal(number) for number in (signal.SIGINT, signal.SIGTERM)}
     try:
         ray.init(**options)
-    except (ConnectionError, ValueError, RuntimeError) as error:
+    except (OSError, ValueError, RuntimeError, ray.exceptions.RayError) as error:
         hint = "ray start --head starts one, and --ray alone a private one" if address == "auto" else _first_line(error)
         raise NoClusterError(f"--ray {address}: no Ray cluster can be used: {hint}") from None
     try:
         for number, handler in handlers.items():  # ray.init replaces them, and its own end without a word from us
             signal.signal(number, handler)
-        yield
+        with redirect_stdout(sys.stderr):  # Ray prints to standard output that a worker died, whatever it is told
+            yield
     finally:
         ray.shutdown()
 

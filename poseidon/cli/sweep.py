@@ -70,7 +70,7 @@ def sweep(
     content = load_sweep(file)
     plot, runs = plot_plan(content), expand(content)
     if only_list:
-        return _list(content, runs, Store(out) if out is not None and out.exists() else None, reporting)
+        return _list(content, runs, Store(out) if out is not None else None, reporting)
     assert out is not None
     store, executor = Store(out), _executor(workers, ray)
     result = _conduct(content, runs, store, executor, quiet=quiet, restart=restart)

@@ -37,10 +37,9 @@ class Store:
     """The rows of a sweep in a directory."""
 
     def __init__(self, directory: Path) -> None:
-        """The directory is made when it is not there; InputError where that can't be."""
+        """The directory need not be there before something is written."""
         self.directory = directory
         self._runs = directory / RUNS_FOLDER
-        prepare_directory(self._runs)
 
     @property
     def runs_file(self) -> Path:
@@ -49,7 +48,11 @@ class Store:
 
     @contextmanager
     def locked(self) -> Iterator[None]:
-        """Keeps other sweeps out of the directory; the system ends it with the process, however that ends."""
+        """Makes the directory and keeps other sweeps out; the system ends that with the process, however it ends.
+
+        Raises InputError where the directory can't be made or another sweep writes to it.
+        """
+        prepare_directory(self._runs)
         with (self.directory / LOCK_FILE).open("w") as lock:
             try:
                 fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)

@@ -64,7 +64,7 @@ def kill_soon(delay_s: float) -> threading.Thread:
 
 
 def quick_slow_quick(sweep_of: Build) -> tuple[Run, ...]:
-    slow = {"label": "slow", "set": HUGE | {"search.time_limit_s": 1.5}}
+    slow = {"label": "slow", "set": HUGE | {"search.time_limit_s": 4}}
     points = [{"label": "first"}, slow, {"label": "last", "set": {"search.seed": 1}}]
     return sweep_of(axes={"x": {"points": points}})[1]
 

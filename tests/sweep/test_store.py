@@ -49,7 +49,8 @@ def test_a_kept_row_is_read_back_whole(sweep_of: Build, tmp_path: Path) -> None:
     _, (run, _) = sweep_of()
     store = Store(tmp_path / "out")
     row = row_of(Finished(run, do_run(run)), "in-process")
-    store.put(row)
+    with store.locked():
+        store.put(row)
     read = store.rows([run.identity, "unknown"])
     assert read == {run.identity: dict.fromkeys(row_schema().names) | row}
     assert row["status"] == "optimal"
@@ -148,6 +149,7 @@ def test_what_cannot_be_read_and_what_failed_is_done_again(sweep_of: Build, tmp_
 def test_what_a_killed_sweep_was_writing_is_swept_away(tmp_path: Path) -> None:
     store = Store(tmp_path / "out")
     left = tmp_path / "out" / "runs" / ".abc.xyz.tmp"
+    left.parent.mkdir(parents=True)
     left.write_text("half")
     with store.locked():
         assert not left.exists()

@@ -69,6 +69,6 @@ def test_labels_are_values_names_of_files_or_given(write_sweep: Callable[..., Pa
 
 def test_people_see_the_last_part_of_a_field_where_it_says_enough(write_sweep: Callable[..., Path]) -> None:
     links = [f"cluster.links.{name}.bandwidth_gbps" for name in ("intra_node", "inter_node")]
-    axes = dict.fromkeys([*links, "search.policy", "size of it"], [1])
+    axes = {name: [1] for name in [*links, "search.policy", "size of it"]}
     loaded = load_sweep(write_sweep(axes=axes)).axes
     assert [axis.title for axis in loaded] == [*links, "policy", "size of it"]
