@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from collections.abc import Callable, Mapping, Sequence
 from copy import deepcopy
 from dataclasses import dataclass
@@ -9,7 +10,7 @@ from typing import Any
 
 from poseidon.inputs.cluster_file import cluster_from_mapping
 from poseidon.inputs.experiment import Experiment
-from poseidon.inputs.experiment_file import ExperimentFile, resolved_cluster, resolved_model, resolved_profile
+from poseidon.inputs.experiment_file import ANALYTIC, ExperimentFile, resolved_cluster, resolved_model, resolved_profile
 from poseidon.inputs.loading import Loading
 from poseidon.inputs.model_file import default_name
 from poseidon.inputs.source_file import SourceFile
@@ -29,6 +30,7 @@ class VariantBase:
     fields: Mapping[str, Any]
     """`name`, `model`, `cluster`, `training` and `search` as JSON-able values."""
     profile: str
+    """"analytic", or the absolute path of a profile file: a variant may be used in another working directory."""
     files: Mapping[str, str]
     """SHA-256 of every file that was read, by its path relative to the folder of `source`."""
     source: SourceFile
@@ -64,6 +66,7 @@ def load_variant_base(
     model = resolved_model(data, origin["model"], name, loading)
     cluster = resolved_cluster(data, origin["cluster"], name, loading)
     profile = resolved_profile(data.get("profile"), origin["profile"], loading)
+    profile = profile if profile == ANALYTIC else os.path.abspath(profile)
     settings = loading.attempt(lambda: validate(ExperimentFile, data, target.label))
     loading.finish()
     assert model is not None
