@@ -21,6 +21,7 @@ ROOMS = (
     "plan",
     "output",
     "planner",
+    "sweep",
     "cli",
 )
 """From left to right: a room imports only from itself and from rooms before it."""
@@ -109,7 +110,8 @@ def test_the_checks_of_a_plan_share_nothing_with_the_search() -> None:
     ("module", "forbidden"),
     [
         ("poseidon", ("numpy", "pydantic", "rich", "ray", "torch", "click", "ray_jobs")),
-        ("poseidon.cli", ("numpy", "pydantic", "rich", "ray", "torch", "yaml", "ray_jobs")),
+        ("poseidon.cli", ("numpy", "pydantic", "rich", "ray", "torch", "yaml", "ray_jobs", "pyarrow", "matplotlib")),
+        ("poseidon.sweep.conduct", ("ray", "torch", "click", "matplotlib", "ray_jobs")),
         ("poseidon.planner", ("ray", "torch", "rich", "click", "ray_jobs")),
         ("poseidon.profile", ("torch", "rich", "click")),
         ("poseidon.profile.measure.merge", ("torch", "rich", "click")),

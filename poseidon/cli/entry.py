@@ -19,6 +19,7 @@ from poseidon.cli.profile import profile
 from poseidon.cli.search import search
 from poseidon.cli.simulate import simulate
 from poseidon.cli.solve import solve
+from poseidon.cli.sweep import sweep
 from poseidon.cli.verify import verify
 from poseidon.errors import PoseidonError
 
@@ -37,7 +38,9 @@ def poseidon() -> None:
     """
 
 
-for command in (search, verify, simulate, count, costs, solve, profile, import_profile):
+COMMANDS = (search, verify, simulate, count, costs, solve, sweep, profile, import_profile)
+
+for command in COMMANDS:
     poseidon.add_command(command)
 
 

@@ -15,7 +15,7 @@ USAGE = 2
 
 
 def test_the_commands() -> None:
-    assert COMMANDS == ["costs", "count", "import", "profile", "search", "simulate", "solve", "verify"]
+    assert COMMANDS == ["costs", "count", "import", "profile", "search", "simulate", "solve", "sweep", "verify"]
 
 
 @pytest.mark.parametrize("command", COMMANDS)
@@ -49,6 +49,9 @@ def test_the_umbrella_lists_the_commands(cli: Any) -> None:
         (["search", "x.yaml", "--model", "m.yaml"], "either EXPERIMENT or --model"),
         (["solve"], "missing argument"),
         (["verify"], "missing argument"),
+        (["sweep"], "missing argument"),
+        (["sweep", "x.yaml"], "missing option '--out'"),
+        (["sweep", "x.yaml", "--out", "x", "--workers", "2", "--ray"], "either --workers or --ray"),
     ],
 )
 def test_bad_usage_is_one_line(cli: Any, arguments: list[str], message: str) -> None:
