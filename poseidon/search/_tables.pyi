@@ -34,17 +34,17 @@ class CompletionTables:
     def num_values(self) -> int: ...
     @property
     def parts(self) -> TableParts: ...
-    @staticmethod
-    def restored(
-        graph: StageGraph,
-        low: NDArray[np.float64],
-        high: NDArray[np.float64],
-        lowest: NDArray[np.int32],
-        highest: NDArray[np.int32],
-        values: NDArray[np.float64],
-    ) -> CompletionTables: ...
     @property
     def root_bounds(self) -> NDArray[np.float64]: ...
     def minimiser(
         self, arrays: SearchArrays, first_threshold: NDArray[np.int16], threshold: int
     ) -> tuple[NDArray[np.int32], NDArray[np.int32]] | None: ...
+
+def restored_tables(
+    graph: StageGraph,
+    low: NDArray[np.float64],
+    high: NDArray[np.float64],
+    lowest: NDArray[np.int32],
+    highest: NDArray[np.int32],
+    values: NDArray[np.float64],
+) -> CompletionTables: ...

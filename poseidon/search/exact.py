@@ -15,7 +15,7 @@ from poseidon.search._chunked_search import ChunkedSearch
 from poseidon.search._local_search import LocalSearch
 from poseidon.search._sampling import Sampler
 from poseidon.search._stage_graph import StageGraph
-from poseidon.search._tables import CompletionTables, most_layers_after
+from poseidon.search._tables import CompletionTables, most_layers_after, restored_tables
 from poseidon.search.arrays import Floats, Ints, SearchArrays, search_arrays
 from poseidon.search.evaluate import order_graph
 from poseidon.search.frontier import TreeFrontier
@@ -140,7 +140,7 @@ class ExactSearch:
             self._relaxation = CountRelaxation(self._arrays)
             self._relaxation.charges = tables.charges
             self._graph = self._relaxation.graph
-        self._search = self._searcher(CompletionTables.restored(self._graph, *tables.parts))
+        self._search = self._searcher(restored_tables(self._graph, *tables.parts))
 
     def load(self, frontier: TreeFrontier, cutoff_ms: float) -> None:
         """Takes up a part of the work (of this or another search of the same outer choice), on the tables it has."""

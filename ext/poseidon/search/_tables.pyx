@@ -112,28 +112,6 @@ cdef class CompletionTables:
         highest = np.array(<int[:groups]>self.highest, dtype=np.int32)
         return np.array(self.low), np.array(self.high), lowest, highest, np.asarray(self.held)
 
-    @staticmethod
-    def restored(
-        StageGraph graph, low, high, const int[::1] lowest, const int[::1] highest, const double[::1] values
-    ):
-        """Tables made of the `parts` of others for the same graph; the values are not copied.
-
-        Raises ValueError where the parts do not fit the graph.
-        """
-        cdef CompletionTables tables = CompletionTables.__new__(CompletionTables)
-        cdef int group
-        if lowest.shape[0] != graph.num_groups or highest.shape[0] != graph.num_groups:
-            raise ValueError(f"parts of {lowest.shape[0]} groups; the graph has {graph.num_groups}")
-        tables._begin(graph, low, high)
-        for group in range(graph.num_groups):
-            tables.lowest[group], tables.highest[group] = lowest[group], highest[group]
-        tables._lay_out()
-        if values.shape[0] != max(tables.num_values, 1):
-            raise ValueError(f"{values.shape[0]} values; the graph needs {tables.num_values}")
-        tables.held = values
-        tables.values = &tables.held[0]
-        return tables
-
     @property
     def root_bounds(self):
         """J bounds (ms) on every whole configuration whose bottleneck lies in each threshold's interval."""
@@ -275,3 +253,25 @@ cdef class CompletionTables:
                             into[index] = min(into[index], best[index] + boundary)
         free(by_edge)
         return 0
+
+
+def restored_tables(
+    StageGraph graph, low, high, const int[::1] lowest, const int[::1] highest, const double[::1] values
+):
+    """Tables made of the `parts` of others for the same graph; the values are not copied.
+
+    Raises ValueError where the parts do not fit the graph.
+    """
+    cdef CompletionTables tables = CompletionTables.__new__(CompletionTables)
+    cdef int group
+    if lowest.shape[0] != graph.num_groups or highest.shape[0] != graph.num_groups:
+        raise ValueError(f"parts of {lowest.shape[0]} groups; the graph has {graph.num_groups}")
+    tables._begin(graph, low, high)
+    for group in range(graph.num_groups):
+        tables.lowest[group], tables.highest[group] = lowest[group], highest[group]
+    tables._lay_out()
+    if values.shape[0] != max(tables.num_values, 1):
+        raise ValueError(f"{values.shape[0]} values; the graph needs {tables.num_values}")
+    tables.held = values
+    tables.values = &tables.held[0]
+    return tables
