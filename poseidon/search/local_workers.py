@@ -1,8 +1,6 @@
 """The backend of `--workers N`: processes on this machine that read the time to beat from shared memory.
 
-Each worker has a pipe to the driver and does one shard at a time. Tables of an outer choice are written once, to a
-file in shared memory, and mapped by every worker that needs them. A worker that dies takes nothing with it: the driver
-sends its shard to another one, and a new worker takes its place.
+Tables of an outer choice are written once, to files in shared memory, and mapped by every worker that needs them.
 """
 
 from __future__ import annotations
@@ -12,15 +10,9 @@ import mmap
 import os
 import pickle
 import shutil
-import signal
 import sys
 import tempfile
-from collections.abc import Sequence
-from contextlib import suppress
-from dataclasses import dataclass
-from multiprocessing import get_context
-from multiprocessing.connection import Connection, wait
-from multiprocessing.process import BaseProcess
+from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -30,24 +22,17 @@ from numpy.typing import NDArray
 from poseidon.search._incumbent_cell import SIZE, IncumbentCell
 from poseidon.search.backend import Listener
 from poseidon.search.exact import OpenTables
+from poseidon.search.process_pool import Death, ProcessPool, Send
 from poseidon.search.shard import Context, Event, Failure, Found, Outcome, Shard
 from poseidon.search.worker import Worker
 
 SLICE_S = 0.5
 """Seconds after which a shard comes back."""
-NODE_BYTES = 8
-END_S = 1.0
-"""Seconds that workers have to end by themselves."""
+SETTLE_S = 1.0
+"""Seconds that shards of a search that has ended have to come back before their workers are replaced."""
 PREFIX = "poseidon-workers-"
-
-
-@dataclass
-class _Process:
-    """One worker process, with the shard that it has."""
-
-    process: BaseProcess
-    pipe: Connection
-    shard: int | None = None
+NODE_BYTES = 8
+NUM_TABLE_ARRAYS = 6
 
 
 class LocalWorkers:
@@ -68,71 +53,37 @@ class LocalWorkers:
         self._cell.reset()
         self._nodes = shared[SIZE:].cast("q")
         self._search = 0
-        self._workers = [self._start(index) for index in range(num_workers)]
-
-    def _start(self, index: int) -> _Process:
-        spawn = get_context("spawn")
-        ours, theirs = spawn.Pipe()
-        process = spawn.Process(
-            target=_work, args=(theirs, str(self._folder), os.getpid(), index), name="poseidon-worker", daemon=True
-        )
-        process.start()
-        theirs.close()
-        return _Process(process, ours)
+        self._pool: ProcessPool[int] = ProcessPool(num_workers, _ShardHandler, str(self._folder))
 
     @property
     def running_nodes(self) -> int:
         """See `Backend`."""
-        busy = (index for index, worker in enumerate(self._workers) if worker.shard is not None)
-        return sum(self._nodes[index] for index in busy)
+        return sum(self._nodes[index] for index in self._pool.busy)
 
     @property
     def process_ids(self) -> list[int]:
         """Of the workers."""
-        return [worker.process.pid for worker in self._workers if worker.process.pid is not None]
+        return self._pool.process_ids
 
     def begin(self, context: Context, listener: Listener) -> None:
         """See `Backend`."""
         self.end()
         self._search += 1
         self._cell.reset()
-        with (self._folder / f"{self._search}.search").open("wb") as file:
+        with _context_path(self._folder, self._search).open("wb") as file:
             pickle.dump(context, file, protocol=pickle.HIGHEST_PROTOCOL)
 
     def submit(self, shard: Shard) -> None:
         """See `Backend`; at most `window` shards at a time."""
-        index = next(index for index, worker in enumerate(self._workers) if worker.shard is None)
-        worker = self._workers[index]
-        worker.shard = shard.number
+        index = self._pool.give(shard.number, (self._search, shard))
         self._nodes[index] = 0
-        with suppress(OSError):  # the worker is dead: `wait` says so
-            worker.pipe.send((self._search, shard))
 
     def wait(self, seconds: float) -> list[Event]:
         """See `Backend`."""
-        ready = wait([worker.pipe for worker in self._workers], timeout=max(seconds, 0.0))
-        events: list[Event] = []
-        for worker in list(self._workers):
-            if worker.pipe in ready:
-                self._receive(worker, events)
-        return events
-
-    def _receive(self, worker: _Process, events: list[Event]) -> None:
-        """Takes all that a worker has sent; replaces it where it is dead."""
-        try:
-            while worker.pipe.poll():
-                search, event = worker.pipe.recv()
-                if not isinstance(event, Found):
-                    worker.shard = None
-                if search == self._search:
-                    events.append(event)
-        except (EOFError, OSError, pickle.UnpicklingError):
-            worker.process.join()
-            if worker.shard is not None:
-                events.append(Failure(worker.shard, _ending(worker.process.exitcode), again=True))
-            worker.pipe.close()
-            index = self._workers.index(worker)
-            self._workers[index] = self._start(index)
+        return [
+            Failure(news.job, f"its worker {news.how}", again=True) if isinstance(news, Death) else news.content
+            for news in self._pool.wait(seconds)
+        ]
 
     def publish(self, cutoff_ms: float, rank: int, kept: Sequence[Found]) -> None:
         """See `Backend`."""
@@ -148,56 +99,38 @@ class LocalWorkers:
 
     def forget(self, problem: int) -> None:
         """Tables that no worker maps any more give their memory back."""
-        for path in self._folder.glob(f"{self._search}-{problem}-*.npy"):
-            path.unlink(missing_ok=True)
+        for index in range(NUM_TABLE_ARRAYS):
+            _table_path(self._folder, self._search, problem, index).unlink(missing_ok=True)
 
     def end(self) -> None:
-        """See `Backend`; waits a moment for shards that still run, and replaces workers that do not come back."""
+        """See `Backend`."""
         self._cell.stop = True
-        busy = [worker for worker in self._workers if worker.shard is not None]
-        for worker in busy:
-            if not worker.pipe.poll(END_S):
-                worker.process.kill()
-            ignored: list[Event] = []
-            while worker.shard is not None and worker in self._workers:
-                worker.pipe.poll(END_S)
-                self._receive(worker, ignored)
-        for path in self._folder.glob(f"{self._search}*"):
+        self._pool.settle(SETTLE_S)
+        for path in self._folder.glob("search-*"):
             path.unlink(missing_ok=True)
         self._cell.stop = False
 
     def close(self) -> None:
         """See `Backend`."""
-        if not self._folder.exists():
-            return
-        self._cell.stop = True
-        for worker in self._workers:
-            worker.pipe.close()
-        for worker in self._workers:
-            worker.process.join(END_S)
-            if worker.process.is_alive():
-                worker.process.kill()
-                worker.process.join()
-        shutil.rmtree(self._folder, ignore_errors=True)
-        atexit.unregister(self.close)
+        if self._folder.exists():
+            self._cell.stop = True
+            self._pool.close()
+            shutil.rmtree(self._folder, ignore_errors=True)
+            atexit.unregister(self.close)
 
 
 class _LocalLink:
     """A worker process's connection; see `Link`."""
 
-    def __init__(self, pipe: Connection, folder: Path, parent: int, index: int) -> None:
+    def __init__(self, send: Send, index: int, folder: Path) -> None:
         shared = _open_shared(folder)
         self.cell = IncumbentCell(shared)
+        self.found: Callable[[Found], None] = send
         self.search = 0
         self._nodes = shared[SIZE:].cast("q")
-        self._pipe, self._folder, self._parent, self._index = pipe, folder, parent, index
-
-    def found(self, found: Found) -> None:
-        self._pipe.send((self.search, found))
+        self._folder, self._index = folder, index
 
     def must_stop(self) -> bool:
-        if os.getppid() != self._parent:
-            os._exit(1)  # the driver is gone
         return self.cell.stop
 
     def note_nodes(self, search_nodes: int) -> None:
@@ -205,6 +138,7 @@ class _LocalLink:
 
     def put_tables(self, problem: int, tables: OpenTables) -> None:
         arrays: list[NDArray[Any]] = [*tables.parts, tables.charges]
+        assert len(arrays) == NUM_TABLE_ARRAYS
         for index, array in enumerate(arrays):
             path = self._path(problem, index)
             unfinished = path.with_suffix(f".{os.getpid()}")
@@ -214,45 +148,42 @@ class _LocalLink:
 
     def get_tables(self, problem: int) -> OpenTables | None:
         try:
-            arrays = [np.load(self._path(problem, index), mmap_mode="r") for index in range(6)]
+            arrays = [np.load(self._path(problem, index), mmap_mode="r") for index in range(NUM_TABLE_ARRAYS)]
         except (OSError, ValueError):
             return None
         low, high, lowest, highest, values, charges = arrays
         return OpenTables((low, high, lowest, highest, values), np.array(charges))
 
     def _path(self, problem: int, index: int) -> Path:
-        return self._folder / f"{self.search}-{problem}-{index}.npy"
+        return _table_path(self._folder, self.search, problem, index)
 
 
-def _work(pipe: Connection, folder: str, parent: int, index: int) -> None:
-    """What a worker process does until the driver closes its pipe."""
-    signal.signal(signal.SIGINT, signal.SIG_IGN)  # Ctrl-C reaches the whole process group; the driver decides
-    signal.signal(signal.SIGTERM, signal.SIG_DFL)
-    link = _LocalLink(pipe, Path(folder), parent, index)
-    worker = None
-    while True:
+class _ShardHandler:
+    """What a worker process does with the shards that come in."""
+
+    def __init__(self, send: Send, index: int, folder: str) -> None:
+        self._folder = Path(folder)
+        self._link = _LocalLink(send, index, self._folder)
+        self._worker: Worker | None = None
+
+    def __call__(self, needs: tuple[int, Shard]) -> Outcome | Failure:
+        search, shard = needs
         try:
-            search, shard = pipe.recv()
-            if worker is None or search != link.search:
-                context = pickle.loads((Path(folder) / f"{search}.search").read_bytes())
-                link.search = search
-                worker = Worker(context, link)
-            pipe.send((search, _run(worker, shard)))
-        except (EOFError, OSError):
-            return
+            if self._worker is None or search != self._link.search:
+                context = pickle.loads(_context_path(self._folder, search).read_bytes())
+                self._link.search = search
+                self._worker = Worker(context, self._link)
+            return self._worker.run(shard)
+        except Exception as error:  # a defect: reported with the problem, while the other shards go on
+            return Failure(shard.number, f"{type(error).__name__}: {error}", again=False)
 
 
-def _run(worker: Worker, shard: Shard) -> Outcome | Failure:
-    try:
-        return worker.run(shard)
-    except Exception as error:  # a defect: reported with the problem, while the other shards go on
-        return Failure(shard.number, f"{type(error).__name__}: {error}", again=False)
+def _context_path(folder: Path, search: int) -> Path:
+    return folder / f"search-{search}"
 
 
-def _ending(code: int | None) -> str:
-    if code is not None and code < 0:
-        return f"its worker was killed by {signal.Signals(-code).name}"
-    return f"its worker ended with status {code}"
+def _table_path(folder: Path, search: int, problem: int, index: int) -> Path:
+    return folder / f"search-{search}-{problem}-{index}.npy"
 
 
 def _shared_memory() -> str | None:
