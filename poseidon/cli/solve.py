@@ -9,12 +9,14 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
+from poseidon.cli.backend_options import backend_of, backend_options
 from poseidon.cli.effort_options import EFFORT_FIELDS, effort_options, given
 from poseidon.cli.exit_codes import ExitCode
 from poseidon.cli.result_options import result_options
 
 if TYPE_CHECKING:
     from poseidon.cost.problem import Problem
+    from poseidon.search.backend import Backend
     from poseidon.search.options import SearchOptions
 
 
@@ -22,8 +24,17 @@ if TYPE_CHECKING:
 @click.argument("problems", type=click.Path(path_type=Path))
 @click.option("--out", type=click.Path(path_type=Path), metavar="FILE", help="Result lines (default: standard output).")
 @effort_options
+@backend_options
 @result_options
-def solve(problems: Path, out: Path | None, as_json: bool, quiet: bool, **options: Any) -> int:
+def solve(
+    problems: Path,
+    out: Path | None,
+    as_json: bool,
+    quiet: bool,
+    workers: int | None,
+    ray: str | None,
+    **options: Any,
+) -> int:
     """Solves PROBLEMS (JSON lines, as `poseidon costs` writes them) one by one; limits hold for each problem.
 
     \b
@@ -33,8 +44,9 @@ def solve(problems: Path, out: Path | None, as_json: bool, quiet: bool, **option
     from poseidon.output.streams import write_error, write_lines
 
     tally: dict[str, int] = {}
-    lines = _results(problems, _options(options), tally)
-    write_lines(_copied(lines) if as_json and out is not None else lines, out)
+    with backend_of(workers, ray) as backend:
+        lines = _results(problems, _options(options), tally, backend)
+        write_lines(_copied(lines) if as_json and out is not None else lines, out)
     interrupted = tally.pop(INTERRUPTED, 0)
     if not quiet:
         solved = ", ".join(f"{number:,} {status}" for status, number in sorted(tally.items())) or "no problems"
@@ -60,7 +72,7 @@ def _copied(lines: Iterator[str]) -> Iterator[str]:
         yield line
 
 
-def _results(path: Path, options: SearchOptions, tally: dict[str, int]) -> Iterator[str]:
+def _results(path: Path, options: SearchOptions, tally: dict[str, int], backend: Backend | None) -> Iterator[str]:
     """A result line for each problem, in order; counts the statuses in `tally`. Ends early after an interruption."""
     from poseidon.cost.problem_file import read_problems
     from poseidon.errors import InputError, Mistake
@@ -71,7 +83,7 @@ def _results(path: Path, options: SearchOptions, tally: dict[str, int]) -> Itera
     for number, problem in enumerate(read_problems(path)):
         if reason := _refusal(problem):
             raise InputError(Mistake(f"{path}:{_line_of(path, number)}", "schedule", reason))
-        result = solve_problems([problem], options)
+        result = solve_problems([problem], options, backend=backend)
         tally[str(result.status)] = tally.get(str(result.status), 0) + 1
         yield json.dumps(result_to_json(problem, result), allow_nan=False)
         if result.termination is TerminationReason.INTERRUPTED:
