@@ -83,6 +83,8 @@ class Driver:
         self.is_exact = self._options.policy == "exact"
         self.incumbents: Incumbents[Solution] = Incumbents(self._options.top, self._options.tie)
         self.counters = Counters()
+        self.cpu_seconds = 0.0
+        """CPU time of all shards together."""
         problems = zip(context.problems, bounds_ms, strict=True)
         self.choices = [OuterChoice(index, p.name, float(bound_ms)) for index, (p, bound_ms) in enumerate(problems)]
         ranks = {name: rank for rank, name in enumerate(sorted(choice.name for choice in self.choices))}
@@ -296,6 +298,7 @@ class Driver:
         """Puts the outcome of a shard in its place."""
         choice = self.choices[shard.problem]
         self.counters.add(outcome.counters)
+        self.cpu_seconds += outcome.cpu_seconds
         if shard.action is Action.CHOOSE:
             if outcome.found is not None:
                 self.incumbents.replace(outcome.found.solution(self.context.problems))

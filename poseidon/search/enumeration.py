@@ -118,6 +118,7 @@ class Enumeration:
             num_problems=len(self.spaces),
             warnings=failure_warnings(self.driver) + warnings,
             curve=tuple(self.incumbents.curve),
+            cpu_seconds=self.driver.cpu_seconds,
         )
 
     def _termination(self) -> TerminationReason:

@@ -78,6 +78,7 @@ def _result(driver: Driver, proven: SearchResult | None = None, lower_bound_ms: 
         num_problems=len(driver.choices),
         warnings=_warnings(driver),
         curve=tuple(driver.incumbents.curve),
+        cpu_seconds=driver.cpu_seconds,
     )
 
 

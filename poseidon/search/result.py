@@ -112,6 +112,8 @@ class SearchResult:
     warnings: tuple[str, ...] = ()
     curve: tuple[tuple[float, float], ...] = ()
     """The best time so far: (seconds, milliseconds) at each improvement."""
+    cpu_seconds: float = 0.0
+    """CPU time that all workers together spent on shards."""
 
     @property
     def best(self) -> Solution | None:

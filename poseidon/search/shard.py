@@ -108,6 +108,8 @@ class Outcome:
     """Numbers in the tables that were built."""
     given_up: bool = False
     """The outer choice has too many device states: its bound is all that is known."""
+    cpu_seconds: float = 0.0
+    """CPU time that the worker's process spent on it."""
     num_above: int = 0
     has_layer_cuts: bool = False
     """The layer rule of the paper cut some branch."""

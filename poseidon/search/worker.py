@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 import time
 from collections.abc import Callable
+from dataclasses import replace
 from typing import Protocol
 
 from poseidon.search._branch_and_bound import BranchAndBound
@@ -61,13 +62,16 @@ class Worker:
 
     def run(self, shard: Shard) -> Outcome:
         """Works on a shard until it is done, its limits are reached or the link says stop."""
+        started = time.process_time()
         if self._context.options.policy != "exact":
-            return self._enumerate(shard)
-        if shard.action is Action.OPEN:
-            return self._open(shard)
-        if shard.action is Action.CHOOSE:
-            return self._choose(shard)
-        return self._search(shard)
+            outcome = self._enumerate(shard)
+        elif shard.action is Action.OPEN:
+            outcome = self._open(shard)
+        elif shard.action is Action.CHOOSE:
+            outcome = self._choose(shard)
+        else:
+            outcome = self._search(shard)
+        return replace(outcome, cpu_seconds=time.process_time() - started)
 
     def forget(self, problem: int) -> None:
         """Drops what it holds of an outer choice."""
