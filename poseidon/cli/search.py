@@ -97,6 +97,8 @@ def _deliver(plan: Plan, out: Path | None, reporting: Reporting) -> int:
     if out is not None:
         path = write_plan(plan, out)
         kept = f"Plan: {path}"
+        if (out / JOURNAL).exists():
+            kept += f"\nThe search is not over: the same command with --resume goes on from {out / JOURNAL}."
     else:
         kept = "The plan is not kept: add --out DIR to write it to DIR/plan.json."
     reporting.tell(lambda stream: f"{plan_text(plan, stream)}\n{kept}")
