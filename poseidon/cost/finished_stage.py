@@ -77,7 +77,7 @@ def _stage_memory(
 ) -> StageMemory:
     training = experiment.training
     rows = [row for chunk in chunks for row in chunk]
-    states = [state_bytes(row.weight_bytes, placement.dp, training.distributed_optimizer) for row in rows]
+    states = [state_bytes(row.weight_bytes, placement.dp, training) for row in rows]
     accelerator = experiment.cluster.accelerators[placement.accelerator]
     budget = memory_budget(accelerator, training.memory_reserve_fraction, experiment.search.max_memory_fraction)
     state = StateBytes(

@@ -33,6 +33,7 @@ class _Row(FileModel):
     weight_bytes: Bytes
     activation_bytes: Bytes
     recomputed_bytes: Bytes = 0.0
+    update_ms: Milliseconds = 0.0
 
     @property
     def key(self) -> RowKey:
@@ -40,7 +41,14 @@ class _Row(FileModel):
 
     @property
     def row(self) -> Row:
-        return Row(self.forward_ms, self.backward_ms, self.weight_bytes, self.activation_bytes, self.recomputed_bytes)
+        return Row(
+            self.forward_ms,
+            self.backward_ms,
+            self.weight_bytes,
+            self.activation_bytes,
+            self.recomputed_bytes,
+            self.update_ms,
+        )
 
 
 class _LayerRow(_Row):
@@ -174,4 +182,5 @@ def _row_to_json(row: Row) -> dict[str, float]:
         "weight_bytes": row.weight_bytes,
         "activation_bytes": row.activation_bytes,
         "recomputed_bytes": row.recomputed_bytes,
+        "update_ms": row.update_ms,
     }
