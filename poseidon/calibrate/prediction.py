@@ -7,7 +7,9 @@ stages would say.
 from __future__ import annotations
 
 from dataclasses import dataclass
+from typing import Literal
 
+from poseidon.calibrate.serial_transfers import with_serial_transfers
 from poseidon.cost.build import ProblemBuilder
 from poseidon.cost.finished_stage import FinishedStage, finished_memories
 from poseidon.cost.memory import StageMemory
@@ -16,9 +18,12 @@ from poseidon.errors import InputError, Mistake
 from poseidon.inputs.experiment import Experiment
 from poseidon.plan.build import layer_ranges
 from poseidon.profile.profile import Profile
-from poseidon.search.evaluate import configuration_time
+from poseidon.search.evaluate import configuration_time, configuration_times, order_graph
 from poseidon.search.result import StageChoice
+from poseidon.simulate import iteration_time
 
+Transfers = Literal["overlapped", "serial"]
+"""Whether messages run beside computation, or the stages stand still for each (`serial_transfers`)."""
 StageLayers = tuple[tuple[int, ...], ...]
 """For each stage the number of layers of each of its chunks."""
 
@@ -30,11 +35,15 @@ class Job:
     experiment: Experiment
     choice: OuterChoice
     layers: StageLayers
+    transfers: Transfers = "overlapped"
 
     def iteration_ms(self, profile: Profile) -> float:
         """The iteration time with the times of `profile`; KeyError where it has no row for the job."""
         problem = ProblemBuilder(self.experiment, profile).build(self.choice)
-        return configuration_time(problem, [StageChoice(0, layers) for layers in self.layers])
+        stages = [StageChoice(0, layers) for layers in self.layers]
+        if self.transfers == "overlapped":
+            return configuration_time(problem, stages)
+        return iteration_time(order_graph(problem), with_serial_transfers(configuration_times(problem, stages)))
 
     def memories(self, profile: Profile) -> tuple[StageMemory, ...]:
         """The memory of one device of each stage; KeyError where the profile has no row for the job."""
@@ -43,7 +52,7 @@ class Job:
         return finished_memories(ProblemBuilder(self.experiment, profile), self.choice, stages)
 
 
-def job_of(experiment: Experiment, layers: StageLayers | None = None) -> Job:
+def job_of(experiment: Experiment, layers: StageLayers | None = None, transfers: Transfers = "overlapped") -> Job:
     """The job of an experiment on alike devices that has exactly one outer choice; `layers` default to an even split.
 
     Raises InputError where there is no such choice, several, or the layers can't be shared out evenly.
@@ -53,7 +62,9 @@ def job_of(experiment: Experiment, layers: StageLayers | None = None) -> Job:
         reason = "; ".join(dict.fromkeys(refusal.reason for refusal in found.refusals)) or "several outer choices"
         raise InputError(Mistake("", experiment.name, f"is not one training job: {reason}"))
     (choice,) = found.choices
-    return Job(experiment, choice, layers or _even_layers(experiment, choice))
+    if transfers == "serial" and choice.num_chunks > 1:
+        raise InputError(Mistake("", experiment.name, "serial transfers are for schedules without chunks"))
+    return Job(experiment, choice, layers or _even_layers(experiment, choice), transfers)
 
 
 def _even_layers(experiment: Experiment, choice: OuterChoice) -> StageLayers:

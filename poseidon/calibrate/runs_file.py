@@ -133,7 +133,7 @@ class _Reader:
         experiment = job_experiment(run, models[run.model], accelerator, system, settings, file, place)
         layers: StageLayers | None = tuple((count,) for count in run.layers) if run.layers else None
         try:
-            job = job_of(experiment, layers)
+            job = job_of(experiment, layers, run.transfers)
         except InputError as error:
             raise InputError(Mistake(file, _field(place), item.message) for item in error.mistakes) from None
         return Measurement(run.name, job, run.iteration_ms, use == "hold out", run.group, run.note)

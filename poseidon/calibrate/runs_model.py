@@ -7,6 +7,7 @@ from typing import Annotated, Any, Literal
 
 from pydantic import Field
 
+from poseidon.calibrate.prediction import Transfers
 from poseidon.inputs.experiment_file import Reference
 from poseidon.inputs.fields import Count, DevicesPerNode, Name
 from poseidon.inputs.file_model import FileModel
@@ -38,6 +39,8 @@ class Run(FileModel):
     pp: Count = 1
     layers: Annotated[tuple[Count, ...], Field(min_length=1)] | None = None
     """Layers of each stage (default: shared out evenly)."""
+    transfers: Transfers = "overlapped"
+    """Whether messages run beside computation, or stages stand still for each (DeepSpeed's pipeline engine)."""
     iteration_ms: Milliseconds
     use: Use | None = None
     """Whether the fit sees the run (default: all runs without it do, or every third is held out; see docs)."""

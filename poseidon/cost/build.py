@@ -105,7 +105,7 @@ class ProblemBuilder:
             training = self.experiment.training
             budget = memory_budget(
                 self.experiment.cluster.accelerators[placement.accelerator],
-                training.memory_reserve_fraction,
+                training,
                 self.experiment.search.max_memory_fraction,
             )
             layers, embedding, head, head_alone = (

@@ -68,9 +68,20 @@ def _room(memory: DeviceMemory, stages: NDArray[np.int64], in_flight: Floats) ->
     num_stages = int(stages[-1]) + 1
     for stage in {0, num_stages - 1}:
         here = stages == stage
-        for part in memory.extras(stage, num_stages):
+        extras = memory.extras(stage, num_stages)
+        for part in extras:
             room[here] -= part.state_bytes + in_flight[here] * part.activation_bytes
+        room[here] -= _beyond_layers(memory, extras)
     return room
+
+
+def _beyond_layers(memory: DeviceMemory, extras: Sequence[PartMemory]) -> float:
+    """By how much the transient of embedding or head exceeds the least that a layer's takes away in any case.
+
+    A stage's transient is the largest of its parts'; the limits count the layers' own.
+    """
+    least = min(part.recomputed_bytes for part in memory.layers)
+    return max(0.0, *(part.recomputed_bytes - least for part in extras))
 
 
 def _uniform_limits(layer: PartMemory, in_flight: Floats, room: Floats, num_layers: int) -> Limits:
@@ -121,6 +132,6 @@ def _chunked_limit(memory: DeviceMemory, shape: PipelineShape, stage: int, num_l
     room = memory.free_bytes + ROUNDING_BYTES - layer.recomputed_bytes - first.state_bytes - last.state_bytes
     most, total = counts.max(axis=1), counts.sum(axis=1)
     rooms = room - counts[:, 0] * first.activation_bytes - counts[:, -1] * last.activation_bytes
-    rooms = rooms - layer.activation_bytes * (total - shape.num_chunks * most)
+    rooms = rooms - layer.activation_bytes * (total - shape.num_chunks * most) - _beyond_layers(memory, (first, last))
     limit = float(np.min(rooms / (layer.state_bytes + layer.activation_bytes * most)))
     return min(int(limit), num_layers) if limit >= shape.num_chunks else 0

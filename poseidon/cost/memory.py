@@ -52,10 +52,12 @@ class MemoryBudget:
         return self.limit_bytes - self.reserve_bytes
 
 
-def memory_budget(accelerator: Accelerator, reserve_fraction: float, max_memory_fraction: float) -> MemoryBudget:
-    """The limit is the usable memory x `max_memory_fraction`, the reserve a fraction of the usable memory."""
+def memory_budget(accelerator: Accelerator, training: Training, max_memory_fraction: float) -> MemoryBudget:
+    """The limit is the usable memory x `max_memory_fraction`; the reserve a part of the usable memory, or as stated."""
     usable = float(accelerator.usable_memory_bytes)
-    return MemoryBudget(usable * max_memory_fraction, usable * reserve_fraction)
+    stated = training.memory_reserve_gb
+    reserve = usable * training.memory_reserve_fraction if stated is None else stated * 1e9
+    return MemoryBudget(usable * max_memory_fraction, reserve)
 
 
 @dataclass(frozen=True)

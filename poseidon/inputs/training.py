@@ -61,6 +61,8 @@ class Training(FileModel):
     MindSpeed's --use-mc2)."""
     memory_reserve_fraction: Annotated[float, Field(strict=True, ge=0, le=0.9)] = 0.08
     """Part of a device's memory that is left free (fragmentation, workspaces, communication buffers)."""
+    memory_reserve_gb: Annotated[float, Field(strict=True, ge=0, le=1e6)] | None = None
+    """What is left free instead, 1e9 bytes: what a process was measured to hold beside its tensors."""
 
     @property
     def parameter_bytes(self) -> ParameterBytes:

@@ -144,7 +144,7 @@ def _needed_bytes(rebuilt: Rebuilt, pipeline: Pipeline, index: int, actions: Seq
     held = _peak_bytes(actions, [sum(row.activation_bytes for row in chunk) for chunk in chunks])
     budget = memory_budget(
         experiment.cluster.accelerators[stage.accelerator],
-        training.memory_reserve_fraction,
+        training,
         experiment.search.max_memory_fraction,
     )
     recomputed = max(row.recomputed_bytes for row in rows)
