@@ -21,6 +21,8 @@ ROOMS = (
     "plan",
     "output",
     "planner",
+    "calibrate",
+    "validate",
     "cli",
 )
 """From left to right: a room imports only from itself and from rooms before it."""

@@ -1,9 +1,9 @@
 """Stage times where a stage stands still for every message that it sends or receives, one after the other.
 
 DeepSpeed's pipeline engine runs so: sending and receiving are calls of their own in the stream of computation
-(deepspeed/runtime/pipe/engine.py, `_exec_send_activations`, `_exec_recv_grads` and their kin). The simulator's transfers
-run beside computation; here they are part of the operations of both stages, and take no time between them. A message that
-nothing waits for is so counted once too often, when the pipeline fills and drains.
+(deepspeed/runtime/pipe/engine.py, `_exec_send_activations`, `_exec_recv_grads` and their kin). The simulator's
+transfers run beside computation; here they are part of the operations of both stages, and take no time between them. A
+message that nothing waits for is so counted once too often, when the pipeline fills and drains.
 """
 
 from __future__ import annotations

@@ -11,12 +11,14 @@ from typing import Any, NoReturn
 
 import click
 
+from poseidon.cli.calibrate import calibrate
 from poseidon.cli.costs import costs
 from poseidon.cli.count import count
 from poseidon.cli.exit_codes import ExitCode
 from poseidon.cli.search import search
 from poseidon.cli.simulate import simulate
 from poseidon.cli.solve import solve
+from poseidon.cli.validate import validate
 from poseidon.cli.verify import verify
 from poseidon.errors import PoseidonError
 
@@ -35,7 +37,7 @@ def poseidon() -> None:
     """
 
 
-for command in (search, verify, simulate, count, costs, solve):
+for command in (search, verify, simulate, count, costs, solve, calibrate, validate):
     poseidon.add_command(command)
 
 
