@@ -15,7 +15,11 @@ from poseidon.profile.calibration import DEFAULT_CALIBRATION, Calibration
 OUTLIER_ERROR = 0.05
 """Errors beyond this count less than with their square (SciPy's soft_l1): one odd run must not bend all others."""
 STEP = 1e-4
-"""Of the numerical derivatives, as a share of a parameter's spread: predictions are piecewise smooth."""
+"""Of the numerical derivatives, as a share of a parameter's value: predictions are piecewise smooth."""
+
+
+TOLERANCE = 1e-12
+"""SciPy's 1e-8 stops on the flat floor where two parameters explain nearly the same."""
 
 
 @dataclass(frozen=True)
@@ -49,6 +53,10 @@ def fit(measurements: Sequence[Measurement], names: Sequence[str], start: Calibr
         loss="soft_l1",
         f_scale=OUTLIER_ERROR,
         diff_step=STEP,
+        x_scale="jac",
+        ftol=TOLERANCE,
+        xtol=TOLERANCE,
+        gtol=TOLERANCE,
     )
     found = _calibration(parameters, start, solution.x)
     return Fit(found, tuple(names), residuals(measurements, start), residuals(measurements, found))
