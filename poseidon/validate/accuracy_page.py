@@ -67,7 +67,8 @@ def _table(comparison: Comparison) -> list[str]:
             "held out" if row.held_out else "fit",
         ]
         lines.append(_line([_cell(cell) for cell in [*cells, *([row.note] * noted)]]))
-    return [*lines, "", *_group_lines(comparison), ""]
+    groups = _group_lines(comparison)
+    return [*lines, "", *groups, ""] if groups else [*lines, ""]
 
 
 def _group_lines(comparison: Comparison) -> list[str]:

@@ -38,8 +38,7 @@ def ascend() -> Comparison:
             "Gemma's heads of 256, Baichuan-13B without flash attention. The variant of the 910B is not stated; its "
             "peak is "
             "taken to be the 910B2's, so the fitted share of the peak is relative to that.",
-            "The iteration times are arithmetic on a printed tokens/s, and the join of README and script is "
-            "inferred: both "
-            "are the data keepers' caveats.",
+            "The iteration times are arithmetic on a printed tokens/s; which script belongs to which row of the README "
+            "is inferred from model, nodes and sequence length.",
         ),
     )

@@ -59,7 +59,7 @@ TIME_NOTES = (
     "the whole iteration of one micro-batch took 73.6 ms. Passes that small are bound by the host, and a profiler that "
     "synchronises after each layer counts what training overlaps. A profile of several layers in a row would settle "
     "it.",
-    "4 nodes, DP 4, micro-batch 4, -16 %: the data's keepers flag this row (its gradient reduction equals another "
+    "4 nodes, DP 4, micro-batch 4, -16 %: this row is flagged (the gradient reduction it gives equals another "
     "run's "
     "iteration time). Its 150 ms a micro-batch are 19 % above the profile; the runs at micro-batch 8 are within 2 to "
     "6 %. "

@@ -28,7 +28,7 @@ LINKS = {"intra_node": {"bandwidth_gbps": 1000.0}, "inter_node": {"bandwidth_gbp
 
 @dataclass(frozen=True)
 class SailorRun:
-    """A run: its job, what was measured, and what the data's keepers say about it."""
+    """A run: its job, what was measured, and what is wrong with the row, if anything."""
 
     name: str
     nodes: int

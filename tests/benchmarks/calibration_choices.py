@@ -1,8 +1,8 @@
 """How much the choice of fitted runs matters: ``python tests/benchmarks/calibration_choices.py [DRAWS]``.
 
 Draws the fitted runs of poseidon/validate/data at random (8 of the A100 runs, 7 of the Ascend ones), fits the
-parameters that `poseidon calibrate` would choose, and prints the quartiles of the mean absolute error of the runs that
-were held out. docs/accuracy.md rests on one choice; this is what others would have given.
+parameters that the file names or `poseidon calibrate` would choose, and prints the quartiles of the mean absolute error
+of the runs that were held out. docs/accuracy.md rests on one choice; this is what others would have given.
 """
 
 from __future__ import annotations
@@ -24,17 +24,18 @@ SETS = (("a100.yaml", 8), ("ascend.yaml", 7))
 
 def held_out_errors(name: str, num_fitted: int, draws: int, seed: int = 1) -> dict[str, list[float]]:
     """For each group of runs the mean absolute error of its held-out runs, one for each draw."""
-    runs = read_measurements(DATA / name).runs
+    found = read_measurements(DATA / name)
+    runs = found.runs
     chooser = random.Random(seed)
     errors: dict[str, list[float]] = {run.group: [] for run in runs}
     for _ in range(draws):
         chosen = set(chooser.sample(range(len(runs)), num_fitted))
         marked = [replace(run, held_out=index not in chosen) for index, run in enumerate(runs)]
-        result = fit(marked, sensible_parameters(marked))
-        for group, found in errors.items():
+        result = fit(marked, found.fit or sensible_parameters(marked))
+        for group, means in errors.items():
             items = [item for item in result.of(held_out=True) if item.measurement.group == group]
             if items:
-                found.append(mean_error(items))
+                means.append(mean_error(items))
     return errors
 
 
