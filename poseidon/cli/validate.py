@@ -55,7 +55,7 @@ def validate(
         if not quiet:
             write_error(f"left out: {item.module} {item.reason}")
     reporting = Reporting(as_json, quiet)
-    results = [entry.function() for entry in chosen]
+    results = [entry.run() for entry in chosen]
     reporting.tell(lambda stream: results_text(results, stream))
     reporting.result(results_to_json(results))
     if out is not None:

@@ -2,14 +2,15 @@
 
 from __future__ import annotations
 
-import inspect
+import ast
 import pkgutil
 from collections.abc import Callable, Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from importlib import import_module
+from importlib.util import find_spec
+from pathlib import Path
 
 import poseidon.validate
-from poseidon.errors import MissingPackageError
 from poseidon.validate.comparison import Comparison
 
 PACKAGE = "poseidon.validate"
@@ -21,6 +22,10 @@ class Entry:
 
     name: str
     function: Callable[[], Comparison]
+
+    def run(self) -> Comparison:
+        """The comparison, under the name that it can be run by."""
+        return replace(self.function(), name=self.name)
 
 
 @dataclass(frozen=True)
@@ -36,27 +41,33 @@ def comparisons() -> tuple[tuple[Entry, ...], tuple[Absent, ...]]:
     entries: list[Entry] = []
     absent: list[Absent] = []
     for module in sorted(item.name for item in pkgutil.iter_modules(poseidon.validate.__path__)):
+        names = list(_names(module))
+        if not names:
+            continue
         try:
-            entries += _entries(module)
+            source = import_module(f"{PACKAGE}.{module}")
         except ModuleNotFoundError as error:
             if error.name is None or error.name.startswith("poseidon"):
                 raise
             absent.append(Absent(module, f"needs {error.name}, which is not installed"))
-        except MissingPackageError as error:
-            absent.append(Absent(module, str(error)))
+        else:
+            entries += [Entry(name.replace("_", "-"), getattr(source, name)) for name in names]
     return tuple(sorted(entries, key=lambda entry: entry.name)), tuple(absent)
 
 
-def _entries(module: str) -> Iterator[Entry]:
-    """The comparisons that a module defines (not those that it imports)."""
-    source = import_module(f"{PACKAGE}.{module}")
-    for name, function in inspect.getmembers(source, inspect.isfunction):
-        if name.startswith("_") or function.__module__ != source.__name__:
-            continue
-        signature = inspect.signature(function)
-        optional = all(
-            item.default is not item.empty or item.kind in (item.VAR_POSITIONAL, item.VAR_KEYWORD)
-            for item in signature.parameters.values()
-        )
-        if signature.return_annotation in ("Comparison", Comparison) and optional:
-            yield Entry(name.replace("_", "-"), function)
+def _names(module: str) -> Iterator[str]:
+    """The functions of a module that are comparisons, read from its source: most modules need not be loaded for it."""
+    found = find_spec(f"{PACKAGE}.{module}")
+    assert found is not None
+    assert found.origin is not None
+    for node in ast.parse(Path(found.origin).read_text(encoding="utf-8")).body:
+        if isinstance(node, ast.FunctionDef) and not node.name.startswith("_") and _is_comparison(node):
+            yield node.name
+
+
+def _is_comparison(function: ast.FunctionDef) -> bool:
+    """Whether a function returns a comparison and can be called without arguments."""
+    arguments = function.args
+    required = len(arguments.posonlyargs) + len(arguments.args) - len(arguments.defaults)
+    required += sum(default is None for default in arguments.kw_defaults)
+    return isinstance(function.returns, ast.Name) and function.returns.id == "Comparison" and required == 0

@@ -10,11 +10,20 @@ from poseidon.validate.ascend import ascend
 from poseidon.validate.comparison import Comparison
 from poseidon.validate.fitted_runs import fitted
 from poseidon.validate.korthikanti import korthikanti
+from poseidon.validate.megatron_sc21 import megatron_sc21
 from poseidon.validate.sailor import sailor_memory, sailor_time
 from poseidon.validate.simumax import simumax_memory
 from poseidon.validate.vtrain import OUTLIERS, vtrain
 
-ROWS = {ascend: 13, korthikanti: 4, sailor_time: 15, sailor_memory: 15, simumax_memory: 64, vtrain: 41}
+ROWS = {
+    ascend: 13,
+    korthikanti: 4,
+    sailor_time: 15,
+    sailor_memory: 15,
+    simumax_memory: 64,
+    vtrain: 41,
+    megatron_sc21: 10,
+}
 
 
 @pytest.mark.parametrize("function", ROWS, ids=lambda function: function.__name__)
@@ -27,10 +36,11 @@ def test_every_target_is_met_and_every_published_row_is_there(function: Callable
     assert len({(row.group, row.label) for row in comparison.rows}) == len(comparison.rows)
 
 
-def test_one_calibration_on_eight_runs_serves_both_a100_comparisons() -> None:
-    rows = [*korthikanti().rows, *vtrain().rows]
+def test_one_calibration_on_eight_runs_serves_all_a100_comparisons() -> None:
+    rows = [*korthikanti().rows, *vtrain().rows, *megatron_sc21().rows]
 
     assert sum(not row.held_out for row in rows) == 8
+    assert all(row.held_out for row in megatron_sc21().rows)
     assert len(fitted("a100.yaml").after) == len(rows)
     assert [row.label for row in vtrain().rows if not row.held_out and " pp1 " not in row.label] == []
 

@@ -16,9 +16,12 @@ from poseidon.validate.simumax import simumax_memory
 
 def added() -> Comparison:
     """One row."""
-    return Comparison("added", "Added", "here", "printed", (Row("a", 1.0, 1.0, "ms"),), (), "one")
+    return Comparison("by another name", "Added", "here", "printed", (Row("a", 1.0, 1.0, "ms"),), (), "one")
 
 def needs_more(rows: int) -> Comparison:
+    raise AssertionError
+
+def asks(*, rows: int) -> Comparison:
     raise AssertionError
 
 def not_one() -> int:
@@ -43,13 +46,19 @@ def test_a_module_that_is_added_plugs_in_without_edits(add_module: Path) -> None
     names = [entry.name for entry in entries]
     assert names == sorted(names)
     assert names.count("simumax-memory") == 1
-    assert {"needs-more", "not-one"}.isdisjoint(names)
+    assert {"needs-more", "asks", "not-one"}.isdisjoint(names)
     (entry,) = (entry for entry in entries if entry.name == "added")
-    assert entry.function().summary == "one"
+    assert (entry.run().name, entry.run().summary) == ("added", "one")
+
+
+def test_a_module_without_a_comparison_is_not_loaded(add_module: Path) -> None:
+    (add_module / "broken.py").write_text("import a_package_that_nobody_has\n")
+
+    assert comparisons()[1] == ()
 
 
 def test_a_module_that_needs_a_missing_package_is_left_out_with_the_reason(add_module: Path) -> None:
-    (add_module / "broken.py").write_text("import a_package_that_nobody_has\n")
+    (add_module / "broken.py").write_text("import a_package_that_nobody_has\n\ndef lost() -> Comparison: ...\n")
 
     entries, absent = comparisons()
 
@@ -60,7 +69,7 @@ def test_a_module_that_needs_a_missing_package_is_left_out_with_the_reason(add_m
 
 
 def test_a_module_that_asks_for_something_of_ours_that_is_not_there_is_an_error(add_module: Path) -> None:
-    (add_module / "broken.py").write_text("import poseidon.no_such_room\n")
+    (add_module / "broken.py").write_text("import poseidon.no_such_room\n\ndef lost() -> Comparison: ...\n")
 
     with pytest.raises(ModuleNotFoundError):
         comparisons()
