@@ -19,13 +19,15 @@ from poseidon.calibrate.parameters import sensible_parameters
 from poseidon.calibrate.runs_file import read_measurements
 from poseidon.validate.data_files import DATA
 
-SETS = (("a100.yaml", 8), ("ascend.yaml", 7))
+SETS = (("a100.yaml", 8, ("Korthikanti", "vTrain")), ("ascend.yaml", 7, ("Ascend",)))
 
 
-def held_out_errors(name: str, num_fitted: int, draws: int, seed: int = 1) -> dict[str, list[float]]:
+def held_out_errors(
+    name: str, num_fitted: int, groups: tuple[str, ...], draws: int, seed: int = 1
+) -> dict[str, list[float]]:
     """For each group of runs the mean absolute error of its held-out runs, one for each draw."""
     found = read_measurements(DATA / name)
-    runs = found.runs
+    runs = [run for run in found.runs if run.group in groups]
     chooser = random.Random(seed)
     errors: dict[str, list[float]] = {run.group: [] for run in runs}
     for _ in range(draws):
@@ -42,8 +44,8 @@ def held_out_errors(name: str, num_fitted: int, draws: int, seed: int = 1) -> di
 def main(draws: int) -> None:
     """Prints one line for each group of runs."""
     print(f"{'runs':14} {'draws':>6} {'best':>7} {'25 %':>7} {'median':>7} {'75 %':>7} {'worst':>7}")
-    for name, num_fitted in SETS:
-        for group, errors in held_out_errors(name, num_fitted, draws).items():
+    for name, num_fitted, groups in SETS:
+        for group, errors in held_out_errors(name, num_fitted, groups, draws).items():
             quartiles = np.percentile(errors, [0, 25, 50, 75, 100])
             print(f"{group:14} {len(errors):6} " + " ".join(f"{100 * value:5.1f} %" for value in quartiles))
 

@@ -15,7 +15,7 @@ USAGE = 2
 
 
 def test_the_commands() -> None:
-    assert COMMANDS == ["costs", "count", "search", "simulate", "solve", "verify"]
+    assert COMMANDS == ["calibrate", "costs", "count", "search", "simulate", "solve", "validate", "verify"]
 
 
 @pytest.mark.parametrize("command", COMMANDS)
