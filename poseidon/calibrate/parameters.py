@@ -23,6 +23,10 @@ class Parameter:
     high: float
     spread: float
 
+    def is_limit(self, value: float) -> bool:
+        """Whether a fit ended at (or all but at) the end of the range."""
+        return min(value - self.low, self.high - value) < 1e-3 * self.spread
+
     def value(self, calibration: Calibration) -> float:
         """The parameter's value in a calibration."""
         value: float = getattr(calibration, self.name)

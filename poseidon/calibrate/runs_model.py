@@ -14,7 +14,7 @@ from poseidon.inputs.file_model import FileModel
 from poseidon.inputs.links import Links
 
 Use = Literal["fit", "hold out"]
-Milliseconds = Annotated[float, Field(gt=0, le=1e12)]
+Milliseconds = Annotated[float, Field(strict=True, gt=0, le=1e12)]
 
 
 class System(FileModel):
@@ -57,7 +57,7 @@ class Matmul(FileModel):
     k: Count
     n: Count
     ms: Milliseconds | None = None
-    tflops: Annotated[float, Field(gt=0, le=1e6)] | None = None
+    tflops: Annotated[float, Field(strict=True, gt=0, le=1e6)] | None = None
     """Instead of `ms`."""
     use: Use | None = None
 

@@ -84,7 +84,7 @@ def _parameter_table(result: CalibrationResult, stream: TextIO) -> str:
     for name, value in result.fitted.items():
         limits = PARAMETERS[name]
         default = getattr(DEFAULT_CALIBRATION, name)
-        edge = " (at its limit)" if value in (limits.low, limits.high) else ""
+        edge = " (at its limit)" if limits.is_limit(value) else ""
         columns.row(name, f"{value:.4g}{edge}", f"{default:.4g}", f"{limits.low:g} to {limits.high:g}")
     return rendered([columns.table(), ""], stream)
 

@@ -35,8 +35,11 @@ def calibrate(measurements: Path, names: tuple[str, ...], as_json: bool, quiet: 
     from poseidon.calibrate.calibration_result import calibrate as run
     from poseidon.calibrate.runs_file import read_measurements
     from poseidon.calibrate.view import calibration_text
+    from poseidon.errors import InputError, Mistake
     from poseidon.output.streams import write_error, write_out
 
+    if out is not None and not out.parent.is_dir():
+        raise InputError(Mistake(str(out), "", f"cannot be written: there is no folder {out.parent}"))
     result = run(read_measurements(measurements), names)
     reporting = Reporting(as_json, quiet)
     reporting.tell(lambda stream: calibration_text(result, stream))

@@ -31,7 +31,8 @@ def ascend() -> Comparison:
         summary=f"{100 * mean:.1f} % on average, {100 * held:.1f} % on the {len(unseen)} runs held out; before the "
         f"calibration {100 * mean_error(result.before):.1f} %.",
         notes=(
-            f"{fitted_values(result)} Every other run of those with MC2 and of those without is fitted.",
+            f"{fitted_values(result)} Every other run of those with MC2 and of those without is "
+            "fitted: less than half.",
             "What the launch scripts say counts: MC2 (TP communication overlapped with matrix products), kernels "
             "that are "
             "not fused (rotary positions, gated activation, gradient accumulation), Mistral's sliding window of 4096, "

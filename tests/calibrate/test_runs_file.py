@@ -80,6 +80,7 @@ def changed(**fields: Any) -> list[dict[str, Any]]:
         ({"rows": changed(system="moon")}, "runs[0].system: 'moon' is not known; accepted: cluster"),
         ({"systems": None}, "systems: is missing: runs need the machines they ran on"),
         ({"rows": changed(iteration_ms=0)}, "runs[0].iteration_ms: 0 is too small: more than 0 is accepted"),
+        ({"rows": changed(iteration_ms="fast")}, "runs[0].iteration_ms: expected a number, got the text 'fast'"),
         ({"rows": changed(recompute="some")}, "runs[0].training.recompute: 'some' is not known; accepted: none, "
          "selective, full, auto"),
         ({"rows": changed(use="maybe")}, "runs[0].use: 'maybe' is not known; accepted: fit, hold out"),

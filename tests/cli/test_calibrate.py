@@ -16,7 +16,7 @@ def test_a_file_of_runs_becomes_an_accelerator_that_clusters_can_refer_to(
     ran = cli("calibrate", DATA / "ascend.yaml", "--out", tmp_path / "ascend.yaml")
 
     assert (ran.status, ran.err) == (0, f"written: {tmp_path / 'ascend.yaml'}\n")
-    assert "6 runs held out: mean absolute error" in ran.out
+    assert "7 runs held out: mean absolute error" in ran.out
     written = yaml.safe_load((tmp_path / "ascend.yaml").read_text())
     accelerator = Accelerator.model_validate(written)
     assert accelerator.calibration.training_share == written["calibration"]["training_share"] < 0.85
@@ -39,9 +39,9 @@ def test_the_result_for_programs_says_what_was_held_out(cli: Any) -> None:
     data = cli("calibrate", DATA / "ascend.yaml", "--json", "-q", "--fit", "training_share").data
 
     assert list(data["calibration"]) == ["training_share"]
-    assert [run["use"] for run in data["runs"]].count("hold out") == 6
+    assert [run["use"] for run in data["runs"]].count("hold out") == 7
     assert data["mean_error_held_out"] == pytest.approx(
-        sum(abs(run["error"]) for run in data["runs"] if run["use"] == "hold out") / 6
+        sum(abs(run["error"]) for run in data["runs"] if run["use"] == "hold out") / 7
     )
 
 
@@ -73,3 +73,25 @@ def test_a_wrong_file_is_one_line_and_status_2(cli: Any, tmp_path: Path, content
     assert ran.status == 2
     assert len(ran.mistakes) == 1
     assert message in ran.mistakes[0]
+
+
+def test_a_folder_that_is_not_there_is_told_of_before_the_fit(cli: Any, tmp_path: Path) -> None:
+    ran = cli("calibrate", DATA / "ascend.yaml", "--out", tmp_path / "none" / "x.yaml")
+
+    assert (ran.status, ran.out) == (2, "")
+    assert "cannot be written: there is no folder" in ran.mistakes[0]
+
+
+def test_a_parameter_at_its_limit_is_marked(cli: Any, tmp_path: Path) -> None:
+    """A run that is far faster than the peak allows."""
+    text = (DATA / "ascend.yaml").read_text()
+    head, _, _ = text.partition("runs: ")
+    run = "name: wrong, model: llama-7b, pp: 8, micro_batch_size: 4, global_batch_size: 256, seq_length: 2048"
+    runs = f"runs: [{{{run}, iteration_ms: 10}}]\n"
+    path = tmp_path / "runs.yaml"
+    path.write_text(head + runs)
+
+    ran = cli("calibrate", path, "--fit", "training_share")
+
+    assert "1.2 (at its limit)" in ran.out
+    assert "No run is held out" in ran.out

@@ -45,8 +45,8 @@ def test_one_calibration_on_eight_runs_serves_all_a100_comparisons() -> None:
     assert [row.label for row in vtrain().rows if not row.held_out and " pp1 " not in row.label] == []
 
 
-def test_half_of_the_ascend_runs_are_held_out() -> None:
-    assert sum(not row.held_out for row in ascend().rows) <= 7
+def test_more_than_half_of_the_ascend_runs_are_held_out() -> None:
+    assert sum(not row.held_out for row in ascend().rows) == 6
 
 
 def test_the_large_runs_of_sailor_are_held_out() -> None:
