@@ -139,7 +139,7 @@ def _exposed_ms(
 
     Where it is overlapped, collectives and matrix products go in one piece for each TP rank; a piece is hidden by the
     product of another one, the first piece by none (Wang et al. 2023, "Overlap Communication with Dependent Computation
-    via Decomposition", ASPLOS, section 4).
+    via Decomposition", ASPLOS).
     """
     if not batch.tp_overlap:
         return communication_ms, device.calibration.backward_exposed_share * communication_ms
