@@ -43,3 +43,18 @@ class InputError(PoseidonError):
     def __reduce__(self) -> tuple[type[InputError], tuple[tuple[Mistake, ...]]]:
         """Pickles by its mistakes, so that it survives the trip from a worker process."""
         return (InputError, (self.mistakes,))
+
+
+class MissingPackageError(PoseidonError):
+    """An optional package that is not installed; says how to get it."""
+
+    exit_code = 2
+
+    def __init__(self, package: str, extra: str) -> None:
+        """`extra` is the group of optional dependencies that brings the package."""
+        self.package, self.extra = package, extra
+        super().__init__(f"{package} is not installed: pip install 'poseidon-planner[{extra}]'")
+
+    def __reduce__(self) -> tuple[type[MissingPackageError], tuple[str, str]]:
+        """Pickles by its parts, so that it survives the trip from a worker process."""
+        return (MissingPackageError, (self.package, self.extra))

@@ -11,6 +11,7 @@ from typing import Any, NoReturn
 
 import click
 
+from poseidon.cli.calibrate import calibrate
 from poseidon.cli.costs import costs
 from poseidon.cli.count import count
 from poseidon.cli.exit_codes import ExitCode
@@ -20,6 +21,7 @@ from poseidon.cli.search import search
 from poseidon.cli.simulate import simulate
 from poseidon.cli.solve import solve
 from poseidon.cli.sweep import sweep
+from poseidon.cli.validate import validate
 from poseidon.cli.verify import verify
 from poseidon.errors import PoseidonError
 
@@ -38,7 +40,7 @@ def poseidon() -> None:
     """
 
 
-COMMANDS = (search, verify, simulate, count, costs, solve, sweep, profile, import_profile)
+COMMANDS = (search, verify, simulate, count, costs, solve, sweep, profile, import_profile, calibrate, validate)
 
 for command in COMMANDS:
     poseidon.add_command(command)

@@ -94,7 +94,7 @@ class ProblemBuilder:
         key = (placement.accelerator, placement.tp, choice.micro_batch_size, choice.recompute)
         if key not in self._rows:
             at = RowKey(placement.accelerator, placement.tp, choice.micro_batch_size)
-            self._rows[key] = part_rows(self.profile, self.experiment.model, at, choice.recompute)
+            self._rows[key] = part_rows(self.profile, self.experiment, at, choice.recompute)
         return self._rows[key]
 
     def device_memory(self, choice: OuterChoice, placement: Placement) -> DeviceMemory:
@@ -105,11 +105,11 @@ class ProblemBuilder:
             training = self.experiment.training
             budget = memory_budget(
                 self.experiment.cluster.accelerators[placement.accelerator],
-                training.memory_reserve_fraction,
+                training,
                 self.experiment.search.max_memory_fraction,
             )
             layers, embedding, head, head_alone = (
-                tuple(part_memory(row, choice.dp, training.distributed_optimizer) for row in part)
+                tuple(part_memory(row, choice.dp, training) for row in part)
                 for part in (rows.layers, (rows.embedding,), (rows.head,), (rows.head_alone,))
             )
             self._memories[key] = DeviceMemory(layers, embedding[0], head[0], head_alone[0], budget.free_bytes)
@@ -153,8 +153,10 @@ class ProblemBuilder:
         return self._costs[key]
 
     def _layer_cost(self, row: Row, placement: Placement) -> LayerCost:
-        all_reduce = self._communication.all_reduce_ms(placement, gradient_bytes(row.weight_bytes))
-        return LayerCost(row.forward_ms, row.backward_ms, all_reduce)
+        size = gradient_bytes(row.weight_bytes, self.experiment.training.parameter_bytes)
+        all_reduce = self._communication.all_reduce_ms(placement, size)
+        sharded = placement.dp if self.experiment.training.distributed_optimizer else 1
+        return LayerCost(row.forward_ms, row.backward_ms, all_reduce + row.update_ms / sharded)
 
     def _transfer_matrices(self, choice: OuterChoice) -> tuple[Matrix, Matrix]:
         placements = choice.layout.placements
@@ -167,7 +169,8 @@ class ProblemBuilder:
         key = (sender.key, receiver.key, choice.micro_batch_size)
         if key not in self._transfers:
             tokens = choice.micro_batch_size * self.experiment.training.seq_length
-            size = activation_bytes(tokens, self.experiment.model.hidden_size)
+            element = self.experiment.training.parameter_bytes.weight
+            size = activation_bytes(tokens, self.experiment.model.hidden_size, element)
             self._transfers[key] = (
                 self._communication.intra_node_ms(sender, receiver, size),
                 self._communication.inter_node_ms(sender, receiver, size),

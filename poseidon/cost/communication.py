@@ -9,9 +9,9 @@ from poseidon.cost.measured import interpolated_ms
 from poseidon.cost.placement import Placement
 from poseidon.inputs.cluster import Cluster, NodeGroup
 from poseidon.inputs.links import Link, LinkClass
+from poseidon.inputs.parameter_bytes import MIXED_PRECISION, ParameterBytes
 from poseidon.profile.collectives import all_reduce_ms, transfer_ms
 from poseidon.profile.micro_batch import ELEMENT_BYTES
-from poseidon.profile.operation import GRADIENT_BYTES
 from poseidon.profile.profile import Profile
 
 FORBIDDEN = float("inf")
@@ -141,11 +141,11 @@ def _device_bytes(tp: int, other_tp: int, activation_bytes: float, sequence_para
     return activation_bytes * max(1.0, other_tp / tp)
 
 
-def gradient_bytes(weight_bytes: float) -> float:
-    """fp32 gradients of the weights that take `weight_bytes` in the training precision."""
-    return weight_bytes / ELEMENT_BYTES * GRADIENT_BYTES
+def gradient_bytes(weight_bytes: float, each: ParameterBytes = MIXED_PRECISION) -> float:
+    """Gradients of the weights that take `weight_bytes` in the training precision."""
+    return weight_bytes / each.weight * each.gradient
 
 
-def activation_bytes(tokens: int, hidden_size: int) -> float:
+def activation_bytes(tokens: int, hidden_size: int, element_bytes: int = ELEMENT_BYTES) -> float:
     """The activation of a micro-batch at a stage boundary: tokens x hidden size."""
-    return float(tokens * hidden_size * ELEMENT_BYTES)
+    return float(tokens * hidden_size * element_bytes)

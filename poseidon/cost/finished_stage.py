@@ -77,9 +77,9 @@ def _stage_memory(
 ) -> StageMemory:
     training = experiment.training
     rows = [row for chunk in chunks for row in chunk]
-    states = [state_bytes(row.weight_bytes, placement.dp, training.distributed_optimizer) for row in rows]
+    states = [state_bytes(row.weight_bytes, placement.dp, training) for row in rows]
     accelerator = experiment.cluster.accelerators[placement.accelerator]
-    budget = memory_budget(accelerator, training.memory_reserve_fraction, experiment.search.max_memory_fraction)
+    budget = memory_budget(accelerator, training, experiment.search.max_memory_fraction)
     state = StateBytes(
         sum(s.weights for s in states), sum(s.gradients for s in states), sum(s.optimizer for s in states)
     )

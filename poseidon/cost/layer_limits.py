@@ -47,10 +47,10 @@ def layer_limits(memory: DeviceMemory, shape: PipelineShape, layer_types: Sequen
     if shape.num_chunks > 1:
         return tuple((_chunked_limit(memory, shape, stage, len(layer_types)),) for stage in range(shape.num_stages))
     stages, in_flight = _held(shape, most_depth)
-    room = _room(memory, stages, in_flight)
+    room, transients = _room(memory, stages, in_flight), _transients(memory, stages)
     if len(memory.layers) == 1:
-        return _uniform_limits(memory.layers[0], in_flight, room, len(layer_types))
-    return _mixed_limits(memory.layers, in_flight, room, np.array(layer_types))
+        return _uniform_limits(memory.layers[0], in_flight, room, transients, len(layer_types))
+    return _mixed_limits(memory.layers, in_flight, room, transients, np.array(layer_types))
 
 
 def _held(shape: PipelineShape, most_depth: int) -> tuple[NDArray[np.int64], Floats]:
@@ -73,26 +73,39 @@ def _room(memory: DeviceMemory, stages: NDArray[np.int64], in_flight: Floats) ->
     return room
 
 
-def _uniform_limits(layer: PartMemory, in_flight: Floats, room: Floats, num_layers: int) -> Limits:
+def _transients(memory: DeviceMemory, stages: NDArray[np.int64]) -> Floats:
+    """The largest transient of embedding and head at each place; a stage's is the largest of all of its parts'."""
+    transients, num_stages = np.zeros(len(stages)), int(stages[-1]) + 1
+    for stage in {0, num_stages - 1}:
+        transients[stages == stage] = max(part.recomputed_bytes for part in memory.extras(stage, num_stages))
+    return transients
+
+
+def _uniform_limits(layer: PartMemory, in_flight: Floats, room: Floats, transients: Floats, num_layers: int) -> Limits:
     per_layer = layer.state_bytes + in_flight * layer.activation_bytes
-    room = np.maximum(room - layer.recomputed_bytes, 0.0)
+    room = np.maximum(room - np.maximum(transients, layer.recomputed_bytes), 0.0)
     most = np.full(len(room), float(num_layers))
     fitting = np.divide(room, per_layer, out=most.copy(), where=per_layer > 0)
     return tuple((int(limit),) for limit in np.minimum(fitting, most))
 
 
 def _mixed_limits(
-    layers: Sequence[PartMemory], in_flight: Floats, room: Floats, layer_types: NDArray[np.int64]
+    layers: Sequence[PartMemory],
+    in_flight: Floats,
+    room: Floats,
+    transients: Floats,
+    layer_types: NDArray[np.int64],
 ) -> Limits:
     """For each first layer a: the most layers a, a + 1, ... that fit, with the largest recomputation among them."""
     state = np.array([part.state_bytes for part in layers])[layer_types]
     activation = np.array([part.activation_bytes for part in layers])[layer_types]
     recomputed = np.array([part.recomputed_bytes for part in layers])[layer_types]
-    known: dict[tuple[float, float], tuple[int, ...]] = {}
+    known: dict[tuple[float, float, float], tuple[int, ...]] = {}
     limits = []
-    for key in zip(in_flight.tolist(), room.tolist(), strict=True):
+    for key in zip(in_flight.tolist(), room.tolist(), transients.tolist(), strict=True):
         if key not in known:
-            known[key] = _limits_by_first_layer(state + key[0] * activation, recomputed, key[1])
+            per_layer = state + key[0] * activation
+            known[key] = _limits_by_first_layer(per_layer, np.maximum(recomputed, key[2]), key[1])
         limits.append(known[key])
     return tuple(limits)
 
@@ -118,7 +131,8 @@ def _chunked_limit(memory: DeviceMemory, shape: PipelineShape, stage: int, num_l
     counts = chunk_counts(num_warmup, shape.num_stages, shape.num_micro_batches, shape.num_chunks)
     layer = memory.layers[0]
     first, last = memory.extras(stage, shape.num_stages)
-    room = memory.free_bytes + ROUNDING_BYTES - layer.recomputed_bytes - first.state_bytes - last.state_bytes
+    transient = max(part.recomputed_bytes for part in (layer, first, last))
+    room = memory.free_bytes + ROUNDING_BYTES - transient - first.state_bytes - last.state_bytes
     most, total = counts.max(axis=1), counts.sum(axis=1)
     rooms = room - counts[:, 0] * first.activation_bytes - counts[:, -1] * last.activation_bytes
     rooms = rooms - layer.activation_bytes * (total - shape.num_chunks * most)

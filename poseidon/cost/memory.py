@@ -1,8 +1,8 @@
 """Memory of a stage, term by term as in the contract.
 
-Parameters: 2 bytes of weights, 4 of fp32 gradients, 12 of fp32 master weights and Adam moments; the last divided by DP
-with a distributed optimizer (Rajbhandari et al. 2020, arXiv 1910.02054, section 3.1; Megatron-LM's distributed
-optimizer).
+Parameters: 2 bytes of weights, 4 of fp32 gradients, 12 of fp32 master weights and Adam moments (`ParameterBytes` has
+other precisions); the last divided by DP with a distributed optimizer (Rajbhandari et al. 2020, arXiv 1910.02054,
+section 3.1; Megatron-LM's distributed optimizer).
 """
 
 from __future__ import annotations
@@ -10,13 +10,8 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from poseidon.inputs.accelerator import Accelerator
-from poseidon.profile.micro_batch import ELEMENT_BYTES
-from poseidon.profile.operation import GRADIENT_BYTES
+from poseidon.inputs.training import Training
 from poseidon.profile.profile import Row
-
-OPTIMIZER_BYTES = 12
-"""fp32 master weights and the two fp32 moments of Adam, for each parameter."""
-
 
 ROUNDING_BYTES = 0.5
 """Sums of bytes in floating point are compared up to this."""
@@ -36,11 +31,12 @@ class StateBytes:
         return self.weights + self.gradients + self.optimizer
 
 
-def state_bytes(weight_bytes: float, dp: int, distributed_optimizer: bool) -> StateBytes:
+def state_bytes(weight_bytes: float, dp: int, training: Training) -> StateBytes:
     """Training state of the parameters whose weights take `weight_bytes` on the device (already divided by TP)."""
-    parameters = weight_bytes / ELEMENT_BYTES
-    sharded = dp if distributed_optimizer else 1
-    return StateBytes(weight_bytes, parameters * GRADIENT_BYTES, parameters * OPTIMIZER_BYTES / sharded)
+    each = training.parameter_bytes
+    parameters = weight_bytes / each.weight
+    sharded = dp if training.distributed_optimizer else 1
+    return StateBytes(weight_bytes, parameters * each.gradient, parameters * each.optimizer / sharded)
 
 
 @dataclass(frozen=True)
@@ -56,10 +52,12 @@ class MemoryBudget:
         return self.limit_bytes - self.reserve_bytes
 
 
-def memory_budget(accelerator: Accelerator, reserve_fraction: float, max_memory_fraction: float) -> MemoryBudget:
-    """The limit is the usable memory x `max_memory_fraction`, the reserve a fraction of the usable memory."""
+def memory_budget(accelerator: Accelerator, training: Training, max_memory_fraction: float) -> MemoryBudget:
+    """The limit is the usable memory x `max_memory_fraction`; the reserve a part of the usable memory, or as stated."""
     usable = float(accelerator.usable_memory_bytes)
-    return MemoryBudget(usable * max_memory_fraction, usable * reserve_fraction)
+    stated = training.memory_reserve_gb
+    reserve = usable * training.memory_reserve_fraction if stated is None else stated * 1e9
+    return MemoryBudget(usable * max_memory_fraction, reserve)
 
 
 @dataclass(frozen=True)
@@ -72,9 +70,9 @@ class PartMemory:
     recomputed_bytes: float
 
 
-def part_memory(row: Row, dp: int, distributed_optimizer: bool) -> PartMemory:
+def part_memory(row: Row, dp: int, training: Training) -> PartMemory:
     """The memory of a profile row."""
-    state = state_bytes(row.weight_bytes, dp, distributed_optimizer).total
+    state = state_bytes(row.weight_bytes, dp, training).total
     return PartMemory(state, row.activation_bytes, row.recomputed_bytes)
 
 

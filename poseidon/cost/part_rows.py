@@ -8,9 +8,7 @@ from dataclasses import dataclass, replace
 from poseidon.cost.outer import OuterChoice
 from poseidon.errors import InputError, Mistake
 from poseidon.inputs.experiment import ANALYTIC, Experiment
-from poseidon.inputs.model import Model
 from poseidon.inputs.training import Recompute
-from poseidon.profile.micro_batch import ELEMENT_BYTES
 from poseidon.profile.profile import LayerKey, Profile, Row, RowKey
 
 SHOWN_ROWS = 20
@@ -27,10 +25,11 @@ class PartRows:
     """The head of a pipeline of one stage: a tied output matrix is the embedding, which is there already."""
 
 
-def part_rows(profile: Profile, model: Model, at: RowKey, recompute: Recompute) -> PartRows:
+def part_rows(profile: Profile, experiment: Experiment, at: RowKey, recompute: Recompute) -> PartRows:
     """The rows of a kind; KeyError for a missing one (`require_rows` asks for them all beforehand)."""
+    model, element = experiment.model, experiment.training.parameter_bytes.weight
     head = profile.head[at]
-    tied = model.output_projection_parameters * ELEMENT_BYTES / at.tp if model.tied_embeddings else 0.0
+    tied = model.output_projection_parameters * element / at.tp if model.tied_embeddings else 0.0
     return PartRows(
         layers=tuple(profile.layers[LayerKey(at, name, recompute)] for name in model.distinct_layer_types),
         embedding=profile.embedding[at],

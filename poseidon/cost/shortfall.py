@@ -177,7 +177,7 @@ class _StageNeed:
         ]
         held = choice.shape.warmup_forwards()[stage] / choice.num_chunks
         extras = memory.extras(stage, choice.num_stages)
-        self._free = memory.free_bytes - max(part.recomputed_bytes for part in memory.layers)
+        self._free = memory.free_bytes - max(part.recomputed_bytes for part in (*memory.layers, *extras))
         self._free -= sum(part.state_bytes + held * part.activation_bytes for part in extras)
         total = sum(
             count * (part.state_bytes + held * part.activation_bytes)

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 from typing import Any
 
+from poseidon.inputs.efficiencies import Efficiencies
 from poseidon.inputs.fields import Efficiency, MemoryBandwidthGbPerS, MemoryGb, Name, Tflops
 from poseidon.inputs.file_model import FileModel, Problem, is_number
 from poseidon.inputs.links import LinkOverrides
@@ -29,6 +30,8 @@ class Accelerator(FileModel):
     """Fraction of the peak that large matrix products achieve; absent: the analytic profile's default."""
     memory_efficiency: Efficiency = 0.8
     """Fraction of the memory bandwidth that element-wise operations achieve."""
+    calibration: Efficiencies = Efficiencies()
+    """Calibrated parameters of the analytic profile (`poseidon calibrate` writes them)."""
     vendor: Name | None = None
     """Decides which devices can talk (see `Cluster.communication`); absent: no restriction is known."""
     links: LinkOverrides = LinkOverrides()

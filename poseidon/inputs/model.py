@@ -99,6 +99,8 @@ class Model(FileModel):
     """Width of the token embedding (default: `hidden_size`); another width needs projections (OPT-350M)."""
     max_position_embeddings: Count | None = None
     """Rows of the learned position embedding; absent: no learned positions (rotary)."""
+    sliding_window: Count | None = None
+    """Tokens that each token attends to (Mistral 7B); absent: all before it."""
     moe: MixtureOfExperts | None = None
     """Mixture of experts; absent: every layer is dense."""
     mla: MultiHeadLatentAttention | None = None

@@ -9,11 +9,13 @@ from pydantic import Field
 
 from poseidon.inputs.fields import Count, Switch
 from poseidon.inputs.file_model import FileModel, Problem, is_count, shown
+from poseidon.inputs.parameter_bytes import FULL_PRECISION, MIXED_PRECISION, SIXTEEN_BIT_GRADIENTS, ParameterBytes
 
 ScheduleName = Literal["1f1b", "eager_1f1b", "interleaved_1f1b", "gpipe", "adaptive_1f1b"]
 Recompute = Literal["none", "selective", "full"]
 RecomputeChoice = Literal["none", "selective", "full", "auto"]
-Precision = Literal["bf16", "fp16"]
+Precision = Literal["bf16", "fp16", "fp32"]
+GradientPrecision = Literal["bf16", "fp16", "fp32"]
 
 
 class Training(FileModel):
@@ -32,17 +34,42 @@ class Training(FileModel):
     ] = (2,)
     """Chunks of layers per device of the interleaved schedule: the numbers to choose from."""
     precision: Precision = "bf16"
-    """Of weights and activations; both take 2 bytes."""
+    """Of weights and activations: 2 bytes each, or 4 (fp32, which needs a measured profile)."""
+    gradient_precision: GradientPrecision = "fp32"
+    """In which weight gradients are kept and all-reduced."""
     recompute: RecomputeChoice = "none"
     """Activations that are recomputed in the backward pass: none, the cheap ones of a layer, or all of it; auto: the
     search chooses, per plan.
     """
     distributed_optimizer: Switch = True
     """Whether the optimizer state is sharded over data parallelism."""
+    optimizer_step: Switch = False
+    """Whether an iteration's time includes the optimizer's step (with a profile file: what its rows say)."""
     sequence_parallel: Switch = True
     """Whether norms and dropouts are split along the sequence within a TP group."""
+    flash_attention: Switch = True
+    """Whether attention is one fused kernel; else scores, softmax and context are kernels of their own."""
+    fused_rotary: Switch = True
+    """Whether rotary positions are applied by one kernel (Megatron-LM without --no-rope-fusion)."""
+    fused_activation: Switch = True
+    """Whether the activation of a gated MLP is one kernel (Megatron-LM without --no-bias-swiglu-fusion)."""
+    fused_gradient_accumulation: Switch = True
+    """Whether the product that makes a weight's gradient also adds it up (Megatron-LM without
+    --no-gradient-accumulation-fusion)."""
+    tp_overlap: Switch = False
+    """Whether TP communication is overlapped with the matrix products it feeds (Megatron-LM's --tp-comm-overlap,
+    MindSpeed's --use-mc2)."""
     memory_reserve_fraction: Annotated[float, Field(strict=True, ge=0, le=0.9)] = 0.08
     """Part of a device's memory that is left free (fragmentation, workspaces, communication buffers)."""
+    memory_reserve_gb: Annotated[float, Field(strict=True, ge=0, le=1e6)] | None = None
+    """What is left free instead, 1e9 bytes: what a process was measured to hold beside its tensors."""
+
+    @property
+    def parameter_bytes(self) -> ParameterBytes:
+        """What a parameter takes on a device that shares it with no other."""
+        if self.precision == "fp32":
+            return FULL_PRECISION
+        return MIXED_PRECISION if self.gradient_precision == "fp32" else SIXTEEN_BIT_GRADIENTS
 
     @property
     def recompute_modes(self) -> tuple[Recompute, ...]:

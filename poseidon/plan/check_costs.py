@@ -140,11 +140,11 @@ def _needed_bytes(rebuilt: Rebuilt, pipeline: Pipeline, index: int, actions: Seq
     chunks = [_chunk_rows(rebuilt, stage, index, chunk, pipeline) for chunk in range(pipeline.num_chunks)]
     rows = [row for chunk in chunks for row in chunk]
     training = experiment.training
-    state = sum(state_bytes(row.weight_bytes, pipeline.dp, training.distributed_optimizer).total for row in rows)
+    state = sum(state_bytes(row.weight_bytes, pipeline.dp, training).total for row in rows)
     held = _peak_bytes(actions, [sum(row.activation_bytes for row in chunk) for chunk in chunks])
     budget = memory_budget(
         experiment.cluster.accelerators[stage.accelerator],
-        training.memory_reserve_fraction,
+        training,
         experiment.search.max_memory_fraction,
     )
     recomputed = max(row.recomputed_bytes for row in rows)

@@ -13,12 +13,13 @@ from poseidon.inputs.model import Model
 
 
 def attention_flops_per_token(model: Model, seq_length: int) -> int:
-    """Scores and weighted values of all layers, forward and backward."""
+    """Scores and weighted values of all layers, forward and backward; of a sliding window the window."""
     if model.mla is not None:
         width = model.mla.qk_nope_head_dim + model.mla.qk_rope_head_dim + model.mla.v_head_dim
     else:
         width = 2 * model.head_dim
-    return 6 * model.num_layers * model.num_attention_heads * width * seq_length
+    attended = min(model.sliding_window or seq_length, seq_length)
+    return 6 * model.num_layers * model.num_attention_heads * width * attended
 
 
 def flops_per_token(model: Model, seq_length: int) -> int:

@@ -3,19 +3,21 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
+from poseidon.errors import InputError, Mistake
 from poseidon.inputs.cluster import Cluster
 from poseidon.inputs.experiment import Experiment
 from poseidon.inputs.links import Link
 from poseidon.inputs.model import LayerType, Model
-from poseidon.inputs.training import Recompute
-from poseidon.profile.calibration import DEFAULT_CALIBRATION, Calibration
+from poseidon.inputs.training import Recompute, Training
+from poseidon.profile.calibration import DEFAULT_CALIBRATION, Calibration, calibration_of
 from poseidon.profile.collectives import all_gather_ms, all_reduce_ms, bytes_per_ms
 from poseidon.profile.degrees import tp_degrees
 from poseidon.profile.layer import kept_activation_bytes, layer_operations, recomputed_bytes
 from poseidon.profile.micro_batch import ELEMENT_BYTES, MicroBatch
 from poseidon.profile.operation import Operation
+from poseidon.profile.optimizer_step import accumulation_ms, update_ms
 from poseidon.profile.profile import LayerKey, Profile, Row, RowKey
 from poseidon.profile.timing import DeviceRates, backward_ms, device_rates, forward_ms
 from poseidon.profile.vocabulary import embedding_operations, head_operations
@@ -42,25 +44,51 @@ def analytic_profile(
 ) -> Profile:
     """Rows for every accelerator, TP degree that its nodes allow, and micro-batch size of the experiment.
 
-    `recompute` lists the modes to cover (default: the experiment's).
+    `recompute` lists the modes to cover (default: the experiment's). Raises InputError for fp32 training.
     """
     model, training = experiment.model, experiment.training
+    if training.precision == "fp32":
+        message = "the analytic profile is for 16-bit training: use bf16 or fp16, or give a profile file"
+        raise InputError(Mistake(experiment.name, "training.precision", message))
     modes = training.recompute_modes if recompute is None else recompute
     layers: dict[LayerKey, Row] = {}
     embedding: dict[RowKey, Row] = {}
     head: dict[RowKey, Row] = {}
     for size in training.micro_batch_sizes:
         for name, tp in _placements(model, experiment.cluster):
-            batch = MicroBatch(size, training.seq_length, tp, training.sequence_parallel)
+            batch = _micro_batch(training, size, tp)
             device = device_of(experiment.cluster, name, calibration)
             key = RowKey(name, tp, size)
             for layer_type in model.distinct_layer_types:
                 rows = layer_rows(model, layer_type, batch, device, modes)
+                rows = tuple(_with_state_traffic(row, training, device) for row in rows)
                 layers |= {LayerKey(key, layer_type, mode): row for mode, row in zip(modes, rows, strict=True)}
-            embedding[key] = embedding_row(model, batch, device)
-            head[key] = head_row(model, batch, device)
+            embedding[key] = _with_state_traffic(embedding_row(model, batch, device), training, device)
+            head[key] = _with_state_traffic(head_row(model, batch, device), training, device)
     source = "analytic: FLOPs, memory traffic and ring collectives (docs/profile.md)"
     return Profile(model.name, training.seq_length, training.precision, source, layers, embedding, head)
+
+
+def _with_state_traffic(row: Row, training: Training, device: Device) -> Row:
+    """The row with what its gradients and its optimizer state take, beside the products that make the gradients."""
+    return replace(
+        row,
+        backward_ms=row.backward_ms + accumulation_ms(row.weight_bytes, training, device.rates),
+        update_ms=update_ms(row.weight_bytes, training, device.rates),
+    )
+
+
+def _micro_batch(training: Training, size: int, tp: int) -> MicroBatch:
+    return MicroBatch(
+        size,
+        training.seq_length,
+        tp,
+        training.sequence_parallel,
+        training.flash_attention,
+        training.fused_rotary,
+        training.fused_activation,
+        training.tp_overlap,
+    )
 
 
 def _placements(model: Model, cluster: Cluster) -> Iterable[tuple[str, int]]:
@@ -77,8 +105,9 @@ def device_of(cluster: Cluster, accelerator: str, calibration: Calibration = DEF
     """
     groups = [group for group in cluster.nodes if group.accelerator == accelerator]
     slowest = min(groups, key=lambda group: bytes_per_ms(cluster.intra_node_link(group), group.devices))
-    rates = device_rates(cluster.accelerators[accelerator], calibration)
-    return Device(rates, cluster.intra_node_link(slowest), slowest.devices, calibration)
+    type_of_device = cluster.accelerators[accelerator]
+    own = calibration_of(type_of_device, calibration)
+    return Device(device_rates(type_of_device, own), cluster.intra_node_link(slowest), slowest.devices, own)
 
 
 def layer_rows(
@@ -87,8 +116,9 @@ def layer_rows(
     """One layer's rows, one for each recomputation mode."""
     operations = layer_operations(model, layer_type, batch)
     communication_ms = REGIONS_PER_LAYER * _region_ms(model, batch, device)
-    forward = forward_ms(operations, device.rates) + communication_ms
-    backward = backward_ms(operations, device.rates) + device.calibration.backward_exposed_share * communication_ms
+    forward_exposed, backward_exposed = _exposed_ms(operations, communication_ms, batch, device)
+    forward = forward_ms(operations, device.rates) + forward_exposed
+    backward = backward_ms(operations, device.rates) + backward_exposed
     weight_bytes = model.layer_parameters(layer_type) * ELEMENT_BYTES / batch.tp
     return tuple(
         Row(
@@ -100,6 +130,26 @@ def layer_rows(
         )
         for mode in modes
     )
+
+
+def _exposed_ms(
+    operations: tuple[Operation, ...], communication_ms: float, batch: MicroBatch, device: Device
+) -> tuple[float, float]:
+    """TP communication of the forward and of the backward pass that computation doesn't hide.
+
+    Where it is overlapped, collectives and matrix products go in one piece for each TP rank; a piece is hidden by the
+    product of another one, the first piece by none (Wang et al. 2023, "Overlap Communication with Dependent Computation
+    via Decomposition", ASPLOS).
+    """
+    if not batch.tp_overlap:
+        return communication_ms, device.calibration.backward_exposed_share * communication_ms
+    products = [operation for operation in operations if operation.has_weights]
+    piece = 1 / batch.tp
+    forward, backward = (
+        max(piece * communication_ms, communication_ms - (1 - piece) * products_ms)
+        for products_ms in (forward_ms(products, device.rates), backward_ms(products, device.rates))
+    )
+    return forward, backward
 
 
 def _replay_ms(operations: tuple[Operation, ...], forward: float, device: Device, recompute: Recompute) -> float:

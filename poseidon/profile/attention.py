@@ -28,6 +28,16 @@ def attention_operations(model: Model, batch: MicroBatch) -> tuple[Operation, ..
     )
 
 
+FUSED_ROTARY_PASSES, ROTARY_PASSES = 2, 10
+"""Passes over queries and keys: one kernel reads and writes them once; x cos + rotate_half(x) sin as PyTorch runs it
+negates one half (1), concatenates (2), multiplies twice (4) and adds (3)."""
+
+
+def rotary_passes(batch: MicroBatch) -> int:
+    """Passes over queries and keys that applying rotary positions takes."""
+    return FUSED_ROTARY_PASSES if batch.fused_rotary else ROTARY_PASSES
+
+
 def key_value_heads(model: Model, tp: int) -> float:
     """Key/value heads on one device; with more TP ranks than heads each holds a whole one (as in Megatron-LM)."""
     return max(model.num_kv_heads, tp) / tp
@@ -42,7 +52,7 @@ def _grouped_query_attention(model: Model, batch: MicroBatch) -> tuple[tuple[Ope
     if model.qk_norm:
         operations.append(elementwise("qk norm", 2 * rotated, kept=Kept(rotated)))
     if model.max_position_embeddings is None:
-        operations.append(elementwise("rotary", 2 * rotated))
+        operations.append(elementwise("rotary", rotary_passes(batch) * rotated))
     core = attention_core(model, batch, query, key, key, query)
     return (*operations, *core), query
 
@@ -61,7 +71,7 @@ def _latent_attention(
         matmul("kv down", shard, model.hidden_size, mla.kv_lora_rank + mla.qk_rope_head_dim),
         norm("kv norm", mla.kv_lora_rank, batch),
         matmul("kv up", batch.tokens, mla.kv_lora_rank, kv_expanded, kept=normed_input(mla.kv_lora_rank, batch)),
-        elementwise("rotary", 2 * batch.tokens * 2 * query * ELEMENT_BYTES),
+        elementwise("rotary", rotary_passes(batch) * batch.tokens * 2 * query * ELEMENT_BYTES),
         *attention_core(model, batch, query, query, value, value),
     )
     return operations, value

@@ -23,7 +23,7 @@ def attention_core(
         return _separate_kernels(model, batch, query, key, value, output)
     inputs = batch.tokens * (query + key + value) * ELEMENT_BYTES
     moved = inputs + batch.tokens * output * ELEMENT_BYTES
-    flops = 2.0 * batch.tokens * batch.seq_length * (query + output) * CAUSAL_SHARE
+    flops = 2.0 * batch.tokens * attended_tokens(model, batch.seq_length) * (query + output)
     log_sum_exp = batch.tokens * model.num_attention_heads / batch.tp * LOG_SUM_EXP_BYTES
     return (
         Operation(
@@ -36,6 +36,12 @@ def attention_core(
             fused_attention=True,
         ),
     )
+
+
+def attended_tokens(model: Model, seq_length: int) -> float:
+    """Tokens that a token attends to on average: half of the sequence, or the sliding window less its ramp."""
+    window = min(model.sliding_window or seq_length, seq_length)
+    return window * (1 - CAUSAL_SHARE * window / seq_length)
 
 
 def _separate_kernels(

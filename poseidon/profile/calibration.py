@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
+
+from poseidon.inputs.accelerator import Accelerator
 
 
 @dataclass(frozen=True)
 class Calibration:
-    """What turns FLOPs and bytes into time; the same for all accelerators."""
+    """What turns FLOPs and bytes into time: the defaults, which an accelerator's `calibration` block replaces."""
 
     compute_efficiency: float = 0.8
     """Fraction of the peak in the best large matrix product, where an accelerator doesn't state its own: median of the
@@ -31,3 +33,8 @@ class Calibration:
 
 
 DEFAULT_CALIBRATION = Calibration()
+
+
+def calibration_of(accelerator: Accelerator, base: Calibration = DEFAULT_CALIBRATION) -> Calibration:
+    """`base` with what the accelerator's own calibration says."""
+    return replace(base, **accelerator.calibration.model_dump(exclude_none=True))

@@ -45,12 +45,17 @@ def _mlp(
         matmul(f"{name} up", rows, model.hidden_size, branches * width, count=count, kept=input_kept),
         elementwise(
             f"{name} activation",
-            (branches + 1) * activated,
+            _activation_passes(branches, batch) * activated,
             kept=Kept(branches * activated),
             replayed=batch.flash_attention,
         ),
         matmul(f"{name} down", rows, width, model.hidden_size, count=count, kept=down_kept),
     )
+
+
+def _activation_passes(branches: int, batch: MicroBatch) -> int:
+    """Reads of each branch and one write; without fusion the activation of the gate is written and read once more."""
+    return branches + 1 + (2 if branches > 1 and not batch.fused_activation else 0)
 
 
 def _mixture_of_experts(model: Model, moe: MixtureOfExperts, batch: MicroBatch) -> tuple[Operation, ...]:

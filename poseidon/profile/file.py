@@ -36,6 +36,7 @@ class _Row(FileModel):
     recomputed_bytes: Bytes = 0.0
     measured: MeasuredCompute | None = None
     source: Annotated[str, Field(max_length=1_000)] = ""
+    update_ms: Milliseconds = 0.0
 
     @property
     def key(self) -> RowKey:
@@ -50,6 +51,7 @@ class _Row(FileModel):
             self.activation_bytes,
             self.recomputed_bytes,
             self.source,
+            self.update_ms,
         )
 
 
@@ -200,5 +202,6 @@ def _row_to_json(row: Row) -> dict[str, float | str]:
         "weight_bytes": row.weight_bytes,
         "activation_bytes": row.activation_bytes,
         "recomputed_bytes": row.recomputed_bytes,
+        "update_ms": row.update_ms,
     }
     return {**numbers, "source": row.source} if row.source else numbers

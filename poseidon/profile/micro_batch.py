@@ -18,6 +18,9 @@ class MicroBatch:
     tp: int = 1
     sequence_parallel: bool = True
     flash_attention: bool = True
+    fused_rotary: bool = True
+    fused_activation: bool = True
+    tp_overlap: bool = False
 
     @property
     def tokens(self) -> int:

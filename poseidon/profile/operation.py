@@ -49,6 +49,8 @@ class Operation:
     replayed: bool = False
     """Whether selective recomputation runs it again."""
     fused_attention: bool = False
+    has_weights: bool = False
+    """A product with a weight matrix, whose TP communication can be overlapped with it."""
 
 
 def matmul(
@@ -80,6 +82,7 @@ def matmul(
         backward_bytes=2 * operands + matrix * ELEMENT_BYTES + gradient,
         kept=kept,
         replayed=replayed,
+        has_weights=weights,
     )
 
 

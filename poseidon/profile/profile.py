@@ -43,7 +43,8 @@ class Row:
 
     TP communication is in the times. `weight_bytes` is what the weights take in the training precision,
     `activation_bytes` what one in-flight micro-batch keeps, `recomputed_bytes` what comes back for a moment while the
-    layer is recomputed.
+    layer is recomputed (or exists for a moment while its backward pass runs). `update_ms` is the optimizer's step on
+    all of its parameters, once an iteration.
     """
 
     forward_ms: float
@@ -53,6 +54,7 @@ class Row:
     recomputed_bytes: float = 0.0
     source: str = ""
     """Where this row comes from, if not from where the profile as a whole does (``analytic``: made up by formula)."""
+    update_ms: float = 0.0
 
 
 @dataclass(frozen=True)

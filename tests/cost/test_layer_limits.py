@@ -32,8 +32,8 @@ def taken(memory: DeviceMemory, shape: PipelineShape, stage: int, chunks: Sequen
     """What a stage takes, by replaying the schedule's order."""
     first, last = memory.extras(stage, shape.num_stages)
     held = [list(chunk) for chunk in chunks]
-    held[0].append(PartMemory(first.state_bytes, first.activation_bytes, 0.0))
-    held[-1].append(PartMemory(last.state_bytes, last.activation_bytes, 0.0))
+    held[0].append(first)
+    held[-1].append(last)
     weights = [[sum(part.activation_bytes for part in chunk) for chunk in held]] * shape.num_stages
     order = get_schedule(shape.schedule).order(shape.num_stages, shape.num_micro_batches, shape.num_chunks)
     parts = [part for chunk in held for part in chunk]

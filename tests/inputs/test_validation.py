@@ -76,7 +76,7 @@ def test_an_unknown_key_without_a_near_one_is_reported_with_all_known_ones() -> 
         ("distributed_optimizer", "yes", "expected true or false, got the text 'yes'"),
         ("memory_reserve_fraction", "a lot", "expected a number, got the text 'a lot'"),
         ("memory_reserve_fraction", 1e300, "1e+300 is too large: at most 0.9 is accepted"),
-        ("precision", "bf61", "'bf61' is not known; did you mean 'bf16'? accepted: bf16, fp16"),
+        ("precision", "bf61", "'bf61' is not known; did you mean 'bf16'? accepted: bf16, fp16, fp32"),
         ("recompute", 3, "3 is not known; accepted: none, selective, full, auto"),
     ],
 )

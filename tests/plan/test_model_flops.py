@@ -36,3 +36,10 @@ def test_the_embedding_does_not_count_and_a_tied_output_does() -> None:
 def test_only_active_experts_count() -> None:
     mixtral = load_model(MODELS / "mixtral-8x7b.yaml")
     assert flops_per_token(mixtral, 1) == pytest.approx(6 * 12.8e9, rel=0.02)
+
+
+def test_a_sliding_window_is_what_attention_sees() -> None:
+    model = load_model(MODELS / "llama-2-7b.yaml")
+    windowed = model.model_copy(update={"sliding_window": 1024})
+    assert attention_flops_per_token(windowed, 4096) == attention_flops_per_token(model, 1024)
+    assert attention_flops_per_token(windowed, 512) == attention_flops_per_token(model, 512)
