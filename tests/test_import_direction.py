@@ -21,6 +21,7 @@ ROOMS = (
     "plan",
     "output",
     "planner",
+    "validate",
     "cli",
 )
 """From left to right: a room imports only from itself and from rooms before it."""
