@@ -49,12 +49,7 @@ class ZeroBubbleH1(ZeroBubble):
             return f"{self.name} takes no depths: they belong to adaptive_1f1b"
         if shape.num_chunks == 1:
             return None
-        if shape.num_micro_batches < shape.num_stages:
-            return (
-                f"{self.name} with chunks runs micro-batches in rounds of at least one per stage: "
-                f"num_micro_batches must be at least {shape.num_stages}, not {shape.num_micro_batches}"
-            )
-        num_rounds = shape.num_micro_batches // shape.num_stages
+        num_rounds = max(1, shape.num_micro_batches // shape.num_stages)
         if shape.num_micro_batches % num_rounds:
             return (
                 f"{self.name} with chunks needs rounds of equal size: num_micro_batches must be a multiple of "
