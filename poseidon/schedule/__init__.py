@@ -2,6 +2,7 @@
 
 from poseidon.schedule.action import KINDS, Action, Kind, parse_operation, parse_staged
 from poseidon.schedule.adaptive_one_f_one_b import AdaptiveOneFOneB, hiding_depth
+from poseidon.schedule.automatic import SplitCost, automatic_order
 from poseidon.schedule.check import check_order
 from poseidon.schedule.draw import draw_order
 from poseidon.schedule.dualpipev import DualPipeV
@@ -40,9 +41,11 @@ __all__ = [
     "Placement",
     "Schedule",
     "Shape",
+    "SplitCost",
     "SplitSchedule",
     "ZeroBubbleH1",
     "ZeroBubbleH2",
+    "automatic_order",
     "check_order",
     "draw_order",
     "find_schedule",

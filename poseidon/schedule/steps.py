@@ -16,6 +16,7 @@ class Steps:
     """
 
     def __init__(self) -> None:
+        """An empty list."""
         self.actions: list[Action] = []
         self.pending: list[Action] = []
         """Weight parts whose input part has run."""

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from itertools import pairwise
 
 import numpy as np
 
@@ -40,7 +41,7 @@ def batches_of(operations: Operations) -> Batches:
     kinds, starts = operations.kind.tolist(), operations.starts.tolist()
     listed: list[tuple[int, ...]] = []
     batch_starts = [0]
-    for first, end in zip(starts, starts[1:], strict=False):
+    for first, end in pairwise(starts):
         number = first
         while number < end:
             paired = operations.num_chunks > 1 and number + 1 < end

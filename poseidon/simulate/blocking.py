@@ -194,4 +194,3 @@ def _stuck(order: Order, nodes: _Nodes, done: set[int]) -> Iterator[str]:
             yield f"stage {sender} has {action} to send, but stage {receiver} is not there"
         if node not in done and there == [False, True]:
             yield f"stage {receiver} is there to receive {action}, but stage {sender} has not made it"
-

@@ -18,7 +18,8 @@ def node_starts(graph: BlockingGraph, end_ms: Times) -> Times:
     """[node]: when it starts, which is exactly when one of those that it waits for ends."""
     waits = np.array(graph.waits, dtype=np.int32)
     ends = np.append(end_ms, 0.0)  # the last one stands for NONE
-    return np.maximum(ends[waits[:, 0]], ends[waits[:, 1]])
+    starts: Times = np.maximum(ends[waits[:, 0]], ends[waits[:, 1]])
+    return starts
 
 
 def blocking_path(graph: BlockingGraph, start_ms: Times, end_ms: Times, all_reduce_ms: Times) -> tuple[Step, ...]:

@@ -12,7 +12,6 @@ from numpy.typing import NDArray
 from poseidon.schedule import Action, Order
 from poseidon.simulate.critical_path import Step
 
-
 Transfers = Literal["overlapped", "blocking"]
 """Whether activations and gradients travel beside the computation, or the stages stand still meanwhile."""
 
