@@ -12,7 +12,6 @@ from itertools import product
 from poseidon.schedule.action import Action, Kind
 from poseidon.schedule.order import Order
 
-
 _ROUNDING = 1 + 1e-9
 """Sums of memory may exceed a limit by this factor."""
 

@@ -74,9 +74,9 @@ def build_blocking_graph(order: Order) -> BlockingGraph:
 class _Nodes:
     """Finds out what each node waits for.
 
-    Plain pipelines (one chunk) meet: a transfer starts when both its stages are there. Two transfers between the same
-    batches run at once if they are with the same neighbour; else the stage sends first and receives then. With chunks
-    a transfer starts when its sender is there.
+    A transfer starts when both its stages are there. What a stage sends between two batches goes out one after the
+    other, as they share its link; what it receives comes in meanwhile. But with one chunk a stage that sends to one
+    neighbour and receives from the other sends first and receives then.
     """
 
     operations: Operations
@@ -102,21 +102,25 @@ class _Nodes:
     def _run(self, batch: int, before: int, sends: list[int]) -> int:
         """Batch `batch` after node `before` and its stage's `sends`; returns its last operation."""
         receives = self.received[batch]
-        if self.operations.num_chunks == 1:
-            self._meet(before, sends, receives)
+        self._meet(before, sends if self.operations.num_chunks == 1 else [], receives)
         first, *others = self.batches.operations[batch]
         entry = self._after(before, [*sends, *receives])
         self.waits[first] = (entry, NONE)
         for previous, number in zip([first, *others], others, strict=False):
             self.waits[number] = (previous, NONE)
         last = self.batches.operations[batch][-1]
+        after = last
         for transfer in self.sent[batch]:
-            self.waits[transfer] = (last, self.waits[transfer][1])
+            self.waits[transfer] = (after, self.waits[transfer][1])
+            after = transfer
         return last
 
     def _meet(self, before: int, sends: list[int], receives: list[int]) -> None:
-        """Lets the transfers that a stage receives wait for the stage."""
+        """Lets the transfers that a stage receives wait for the stage, and for `sends` to another neighbour."""
         for transfer in receives:
+            message = self.messages[transfer - len(self.operations.stage)]
+            if self.operations.stage[message.sender] == self.operations.stage[message.receiver]:
+                continue  # the hop of a pipeline with a single stage
             apart = [send for send in sends if self._peer(send) != self._peer(transfer, receiving=True)]
             self.waits[transfer] = (self.waits[transfer][0], apart[0] if apart else before)
 
