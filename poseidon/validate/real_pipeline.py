@@ -74,8 +74,8 @@ def real_pipeline(cases: Sequence[Case] = CASES, *, scale: float = 1.0, iteratio
         notes=(
             f"Stages sleep {_listed(FORWARD_MS)} ms forward and {_listed(BACKWARD_MS)} ms backward (times {scale:g}); "
             f"{NUM_MICRO_BATCHES} micro-batches; link delay {DELAY_MS * scale:g} ms.",
-            "Durations are medians over the first half of the iterations, without waiting; the fastest iteration of the "
-            "second half counts. A transfer takes half of a round trip, measured over the same link before the iterations.",
+            "Durations are medians over the first half of the iterations, without waiting; of the second half the "
+            "fastest iteration counts. A transfer takes half of a round trip, measured over the same link beforehand.",
             "Late messages arrive after the delay and hold nobody up (overlapped transfers); a held link keeps both of "
             "its ends waiting (blocking transfers).",
         ),

@@ -39,8 +39,8 @@ def zero_bubble_ranking() -> Comparison:
             "times leave out the optimizer step, the data and everything else"
         ),
         notes=(
-            "1F1B and 1F1B-I with blocking transfers (Megatron-LM), ZB-1p and ZB-2p with overlapped ones; with overlapped "
-            f"transfers for all, {len(wrong_overlapped)} pairs would be ranked wrongly.",
+            "1F1B and 1F1B-I with blocking transfers (Megatron-LM), ZB-1p and ZB-2p with overlapped ones; with "
+            f"overlapped transfers for all, {len(wrong_overlapped)} pairs would be ranked wrongly.",
             "Table 9 (few micro-batches) takes the times profiled with the fewest micro-batches of table 6.",
             *wrong,
         ),

@@ -1,6 +1,6 @@
 """Real pipelines of four processes beside the simulator's prediction; needs torch, takes a few minutes.
 
-    python tests/benchmarks/real_pipeline.py [--iterations 8] [--scale 1]
+python tests/benchmarks/real_pipeline.py [--iterations 8] [--scale 1]
 """
 
 import argparse
