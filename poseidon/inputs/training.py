@@ -5,12 +5,30 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 from typing import Annotated, Any, Literal
 
-from pydantic import Field
+from pydantic import BeforeValidator, Field
+from pydantic_core import PydanticCustomError
 
 from poseidon.inputs.fields import Count, Switch
-from poseidon.inputs.file_model import FileModel, Problem, is_count, shown
+from poseidon.inputs.file_model import PROBLEM, FileModel, Problem, is_count, shown
 
-ScheduleName = Literal["1f1b", "eager_1f1b", "interleaved_1f1b", "gpipe", "adaptive_1f1b"]
+SIMULATED_SCHEDULES = ("zb_h1", "zb_h2", "zbv", "dualpipev")
+"""Schedules that can be simulated but not searched: they split their backwards."""
+
+
+def _searchable(name: Any) -> Any:
+    """Refuses the schedules that are known but not searched with the reason; anything else is left to the choices."""
+    if isinstance(name, str) and name.lower().replace("-", "_") in SIMULATED_SCHEDULES:
+        message = (
+            f"{shown(name)} splits its backwards, which the search cannot do: a stages file with it can be simulated "
+            "(poseidon simulate)"
+        )
+        raise PydanticCustomError(PROBLEM, "{message}", {"message": message})
+    return name
+
+
+ScheduleName = Annotated[
+    Literal["1f1b", "eager_1f1b", "interleaved_1f1b", "gpipe", "adaptive_1f1b"], BeforeValidator(_searchable)
+]
 Recompute = Literal["none", "selective", "full"]
 RecomputeChoice = Literal["none", "selective", "full", "auto"]
 Precision = Literal["bf16", "fp16"]

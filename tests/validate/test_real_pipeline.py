@@ -1,0 +1,33 @@
+"""A small real pipeline, where torch is installed: it runs, and takes about as long as the simulator says."""
+
+import pytest
+
+from poseidon.validate.pipeline_run import PipelineSpec, run_pipeline
+from poseidon.validate.real_pipeline import CASES, Case, real_pipeline
+
+torch = pytest.importorskip("torch.distributed.pipelining", reason="needs torch")
+pytestmark = pytest.mark.torch
+
+EAGER = Case("eager_1f1b", "", 1, "late")
+HELD = Case("1f1b", "1F1B", 1, "held")
+
+
+def test_all_kinds_of_schedules_and_links_are_covered():
+    assert {EAGER, HELD} < set(CASES)
+    assert {case.schedule for case in CASES} == {"1f1b", "gpipe", "interleaved_1f1b", "eager_1f1b"}
+
+
+def test_short_pipelines_take_about_as_long_as_predicted():
+    comparison = real_pipeline((EAGER, HELD), iterations=4)
+    assert [row.label for row in comparison.rows] == ["eager_1f1b, late messages", "1f1b, held links"]
+    for row in comparison.rows:
+        # The sum of what the slowest stage sleeps: no pipeline is faster.
+        assert row.observed > 8 * (26 + 52)
+        # Twice the target: other jobs may have the machine.
+        assert abs(row.relative_error) < 0.1
+
+
+def test_a_process_that_fails_says_why():
+    spec = PipelineSpec("NoSuchSchedule", 4, ((1.0,), (1.0,)), ((1.0,), (1.0,)), iterations=2)
+    with pytest.raises(RuntimeError, match=r"process \d of the pipeline failed:[\s\S]*NoSuchSchedule"):
+        run_pipeline(spec)
