@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections import Counter
+from collections import Counter, defaultdict, deque
 from typing import cast
 
 from poseidon.schedule.action import Action, Kind
@@ -18,8 +18,8 @@ class Steps:
     def __init__(self) -> None:
         """An empty list."""
         self.actions: list[Action] = []
-        self.pending: list[Action] = []
-        """Weight parts whose input part has run."""
+        self._pending: defaultdict[int, deque[tuple[int, Action]]] = defaultdict(deque)
+        """[chunk]: weight parts whose input part has run, each with a number that says in which order they did."""
         self._counts: Counter[tuple[str, int]] = Counter()
 
     def run(self, pattern: str, times: int = 1) -> None:
@@ -33,16 +33,9 @@ class Steps:
         """Forwards of a chunk so far."""
         return self._counts["F", chunk]
 
-    def num_backwards(self, chunk: int) -> int:
-        """Backwards of a chunk so far, whole or input parts."""
-        return self._counts["B", chunk]
-
     def _add(self, kind: Kind, chunk: int | None) -> None:
         if kind == "W":
-            waiting = (place for place, part in enumerate(self.pending) if chunk in (None, part.chunk))
-            place = next(waiting, None)
-            if place is not None:
-                self.actions.append(self.pending.pop(place))
+            self._add_weight_part(chunk)
             return
         assert chunk is not None, "only a weight part may leave its chunk open"
         counted = "F" if kind == "F" else "B", chunk
@@ -50,4 +43,11 @@ class Steps:
         self._counts[counted] += 1
         self.actions.append(Action(kind, microbatch, chunk))
         if kind == "I":
-            self.pending.append(Action("W", microbatch, chunk))
+            self._pending[chunk].append((len(self.actions), Action("W", microbatch, chunk)))
+
+    def _add_weight_part(self, chunk: int | None) -> None:
+        """The oldest one of a chunk, or of all; nothing if there is none."""
+        queues = list(self._pending.values()) if chunk is None else [self._pending[chunk]]
+        waiting = [queue for queue in queues if queue]
+        if waiting:
+            self.actions.append(min(waiting, key=lambda queue: queue[0][0]).popleft()[1])

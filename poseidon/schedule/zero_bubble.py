@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
+from functools import lru_cache
 from typing import ClassVar
 
-from poseidon.schedule.action import Action
+from poseidon.schedule.action import Action, Kind
 from poseidon.schedule.interleaved_one_f_one_b import chunk_sequence
 from poseidon.schedule.schedule import Shape
 from poseidon.schedule.split_schedule import SplitSchedule
@@ -23,8 +24,7 @@ class ZeroBubble(SplitSchedule):
 
     def _operations(self, shape: Shape, stage: int) -> tuple[Action, ...]:
         group = round_size(shape)
-        forwards = chunk_sequence(shape, "F", group)
-        inputs, weights = chunk_sequence(shape, "I", group), chunk_sequence(shape, "W", group)
+        forwards, inputs, weights = _sequences(shape)
         to_last = shape.num_stages - 1 - stage
         num_warmup = min(len(forwards), self.depth * to_last + (shape.num_chunks - 1) * group)
         steps = list(forwards[:num_warmup])
@@ -64,6 +64,13 @@ class ZeroBubbleH2(ZeroBubble):
     name = "zb_h2"
     summary = "ZB-H1 with twice the warm-up: twice the memory of 1F1B, hardly a bubble"
     depth = 2
+
+
+@lru_cache(maxsize=8)
+def _sequences(shape: Shape) -> tuple[tuple[Action, ...], ...]:
+    """Forwards, input parts and weight parts, as every stage takes them."""
+    kinds: tuple[Kind, ...] = ("F", "I", "W")
+    return tuple(chunk_sequence(shape, kind, round_size(shape)) for kind in kinds)
 
 
 def round_size(shape: Shape) -> int:

@@ -4,18 +4,20 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from itertools import pairwise
+from typing import NamedTuple
 
 import numpy as np
 
 from poseidon.simulate.operations import NONE, B, F, I, Operations
 
 
-@dataclass(frozen=True)
-class Message:
-    """An activation or gradient: the operations that make and take it, and the link that it goes over."""
+class Message(NamedTuple):
+    """An activation or gradient: the operations that make and take it, their stages, and the link that it goes over."""
 
     sender: int
     receiver: int
+    from_stage: int
+    to_stage: int
     link: int
 
 
@@ -54,6 +56,9 @@ def batches_of(operations: Operations) -> Batches:
 
 
 def messages_of(operations: Operations, links: np.ndarray[tuple[int], np.dtype[np.int32]]) -> tuple[Message, ...]:
-    """Every message; `links` has for each operation the link over which it receives."""
-    receivers = np.flatnonzero(operations.sender != NONE).tolist()
-    return tuple(Message(int(operations.sender[number]), number, int(links[number])) for number in receivers)
+    """Every message, in the order of their senders; `links` has for each operation the link over which it receives."""
+    receivers = np.flatnonzero(operations.sender != NONE)
+    receivers = receivers[np.argsort(operations.sender[receivers])]
+    senders = operations.sender[receivers]
+    columns = (senders, receivers, operations.stage[senders], operations.stage[receivers], links[receivers])
+    return tuple(map(Message._make, zip(*(column.tolist() for column in columns), strict=True)))

