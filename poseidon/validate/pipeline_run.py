@@ -12,7 +12,7 @@ from pathlib import Path
 from typing import Literal
 
 Link = Literal["plain", "late", "held"]
-"""``plain``: as the machine is; the others as `slow_link` says."""
+"""``plain``: as the machine is; the others as `processes.slow_link` says."""
 
 
 @dataclass(frozen=True)
@@ -79,7 +79,7 @@ def run_pipeline(spec: PipelineSpec, timeout_s: float = 120.0) -> MeasuredPipeli
 
 
 def _run_processes(path: Path, num_processes: int, timeout_s: float) -> None:
-    command = [sys.executable, "-m", "poseidon.validate.pipeline_worker", str(path)]
+    command = [sys.executable, "-m", "poseidon.validate.processes.stage_process", str(path)]
     processes = [
         subprocess.Popen([*command, str(rank)], stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True)
         for rank in range(num_processes)

@@ -28,7 +28,7 @@ def zero_bubble_rates() -> Comparison:
     printed = bubble_rates()
     rows = tuple(row for entry in printed for row in _rows(entry))
     return Comparison(
-        name="zero-bubble",
+        name="zero-bubble-rates",
         title="Zero-bubble paper: bubble rates from profiled times",
         source=f"{PAPER}, tables 5 and 6",
         basis="printed",

@@ -2,11 +2,11 @@
 
 import pytest
 
-from poseidon.validate.pipeline_run import PipelineSpec, run_pipeline
-from poseidon.validate.real_pipeline import CASES, Case, real_pipeline
-
-torch = pytest.importorskip("torch.distributed.pipelining", reason="needs torch")
+pytest.importorskip("torch.distributed.pipelining", reason="needs torch")
 pytestmark = pytest.mark.torch
+
+from poseidon.validate.pipeline_run import PipelineSpec, run_pipeline  # noqa: E402
+from poseidon.validate.real_pipeline import CASES, Case, real_pipeline  # noqa: E402
 
 EAGER = Case("eager_1f1b", "", 1, "late")
 HELD = Case("1f1b", "1F1B", 1, "held")

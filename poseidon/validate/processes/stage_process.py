@@ -1,6 +1,6 @@
 """One process of a real pipeline: PyTorch's own schedule, real messages over gloo, computation that merely sleeps.
 
-Run by `pipeline_run` as ``python -m poseidon.validate.pipeline_worker SPEC.json RANK``; loads torch.
+Run by `pipeline_run` as ``python -m poseidon.validate.processes.stage_process SPEC.json RANK``; loads torch.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ import torch
 import torch.distributed as dist
 from torch.distributed.pipelining import PipelineStage, schedules
 
-from poseidon.validate.slow_link import LateSender, install_held_link, install_late_link
+from poseidon.validate.processes.slow_link import LateSender, install_held_link, install_late_link
 
 WIDTH = 1024
 """Numbers in a message: 4 kB, so that moving them takes no time that matters."""
