@@ -76,7 +76,7 @@ def install_late_link(delay_s: float) -> LateSender:
     def batch(operations: list[dist.P2POp], desc: str | None = None) -> list[Any]:
         return [sender.send(one) if one.op is dist.isend else _receive(one) for one in operations]
 
-    schedules._batch_p2p = batch
+    vars(schedules)["_batch_p2p"] = batch
     return sender
 
 
@@ -97,7 +97,7 @@ def install_held_link(delay_s: float) -> None:
             result.append(pending)
         return result
 
-    schedules._batch_p2p = batch
+    vars(schedules)["_batch_p2p"] = batch
 
 
 def _send(one: dist.P2POp) -> Any:

@@ -47,7 +47,8 @@ class _Chunk(torch.nn.Module):
         self.seconds = forward_ms / 1e3, backward_ms / 1e3
 
     def forward(self, values: torch.Tensor) -> torch.Tensor:
-        result: torch.Tensor = _Sleep.apply(values * self.scale, *self.seconds)
+        sleep: Any = _Sleep.apply
+        result: torch.Tensor = sleep(values * self.scale, *self.seconds)
         return result
 
 
@@ -57,8 +58,9 @@ class _Clock:
     def __init__(self, stages: list[PipelineStage]) -> None:
         self.times_ms: list[dict[str, list[float]]] = [{"forward": [], "backward": []} for _ in stages]
         for stage, times in zip(stages, self.times_ms, strict=True):
-            stage.forward_one_chunk = self._timed(stage.forward_one_chunk, times["forward"])
-            stage.backward_one_chunk = self._timed(stage.backward_one_chunk, times["backward"])
+            for kind, recorded in times.items():
+                name = f"{kind}_one_chunk"
+                vars(stage)[name] = self._timed(getattr(stage, name), recorded)
 
     @staticmethod
     def _timed(function: Any, times_ms: list[float]) -> Any:
@@ -75,11 +77,11 @@ def main() -> None:
     """Runs the process and writes what it measured beside the specification."""
     path, rank = Path(sys.argv[1]), int(sys.argv[2])
     spec = json.loads(path.read_text(encoding="utf-8"))
-    os.environ.setdefault("GLOO_SOCKET_IFNAME", "lo")
+    os.environ.setdefault("GLOO_SOCKET_IFNAME", "lo0" if sys.platform == "darwin" else "lo")
     torch.set_num_threads(1)
     num_ranks = len(spec["forward_ms"])
-    store = dist.FileStore(str(path.with_suffix(".store")), num_ranks)
-    dist.init_process_group("gloo", store=store, rank=rank, world_size=num_ranks)
+    meeting_place = f"file://{path.with_suffix('.store')}"
+    dist.init_process_group("gloo", init_method=meeting_place, rank=rank, world_size=num_ranks)
     sender = None
     if spec["link"] == "late":
         sender = install_late_link(spec["delay_ms"] / 1e3)
@@ -117,7 +119,8 @@ def _schedule(spec: dict[str, Any], stages: list[PipelineStage]) -> Any:
 
     options = {"n_microbatches": spec["num_micro_batches"], "loss_fn": loss}
     if spec["csv"]:
-        schedule = schedules._PipelineScheduleRuntime(stages, **options)
+        runtime: Any = schedules._PipelineScheduleRuntime
+        schedule = runtime(stages, **options)
         schedule._load_csv(spec["csv"])
         return schedule
     kind = schedules.get_schedule_class(spec["torch_name"])
