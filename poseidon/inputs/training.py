@@ -26,9 +26,7 @@ def _searchable(name: Any) -> Any:
     return name
 
 
-ScheduleName = Annotated[
-    Literal["1f1b", "eager_1f1b", "interleaved_1f1b", "gpipe", "adaptive_1f1b"], BeforeValidator(_searchable)
-]
+ScheduleName = Literal["1f1b", "eager_1f1b", "interleaved_1f1b", "gpipe", "adaptive_1f1b"]
 Recompute = Literal["none", "selective", "full"]
 RecomputeChoice = Literal["none", "selective", "full", "auto"]
 Precision = Literal["bf16", "fp16"]
@@ -43,7 +41,9 @@ class Training(FileModel):
     """Tokens of a sequence."""
     micro_batch_sizes: Annotated[tuple[Count, ...], Field(min_length=1, max_length=64)] = (1, 2, 4)
     """Sequences of one micro-batch: the sizes to choose from."""
-    schedules: Annotated[tuple[ScheduleName, ...], Field(min_length=1, max_length=16)] = ("1f1b",)
+    schedules: Annotated[
+        tuple[Annotated[ScheduleName, BeforeValidator(_searchable)], ...], Field(min_length=1, max_length=16)
+    ] = ("1f1b",)
     """Pipeline schedules to choose from."""
     num_chunks: Annotated[
         tuple[Annotated[int, Field(strict=True, ge=2, le=64)], ...], Field(min_length=1, max_length=16)
