@@ -88,9 +88,8 @@ def real_pipeline(
             f"{NUM_MICRO_BATCHES} micro-batches; link delay {DELAY_MS * scale:g} ms.",
             "Durations are medians over the first half of the iterations, without waiting; of the second half the "
             "fastest iteration counts. A transfer takes half of a round trip, measured over the same link beforehand.",
-            f"Load of the machine at the end: {os.getloadavg()[0]:.1f} on {os.cpu_count()} processors. Where others compute "
-            "besides, sleeping stages wake up late, and the errors are those of the load (of several runs the fastest "
-            "counts).",
+            f"Load of the machine at the end: {os.getloadavg()[0]:.1f} on {os.cpu_count()} processors. Where others "
+            "compute besides, sleeping stages wake up late, and the errors are those of the load.",
             "Late messages arrive after the delay and hold nobody up (overlapped transfers); a held link keeps both of "
             "its ends waiting (blocking transfers).",
         ),
