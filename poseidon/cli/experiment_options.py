@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any, TypeVar
 import click
 
 from poseidon.cli.effort_options import EFFORT_FIELDS, given
-from poseidon.schedule.registry import SCHEDULES
+from poseidon.cli.schedule_choice import ScheduleChoice
 
 if TYPE_CHECKING:
     from poseidon.inputs import Experiment
@@ -52,7 +52,7 @@ _OPTIONS = (
     click.option(
         "--schedule",
         "schedules",
-        type=click.Choice(tuple(SCHEDULES)),
+        type=ScheduleChoice(),
         multiple=True,
         help="Pipeline schedule to choose from; repeatable.",
     ),

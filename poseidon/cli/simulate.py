@@ -31,15 +31,15 @@ def simulate(file: Path, timeline: bool, as_json: bool, quiet: bool) -> int:
     from poseidon.inputs.reading import read_document
     from poseidon.output.timeline_view import timeline_text, timeline_to_json
 
-    simulated = _timeline(read_document(file).data, str(file))
+    simulated, peaks = _timeline(read_document(file).data, str(file))
     reporting = Reporting(as_json, quiet)
-    reporting.tell(lambda stream: timeline_text(simulated, stream, operations=timeline))
-    reporting.result(timeline_to_json(simulated, operations=timeline))
+    reporting.tell(lambda stream: timeline_text(simulated, stream, operations=timeline, peak_bytes=peaks))
+    reporting.result(timeline_to_json(simulated, operations=timeline, peak_bytes=peaks))
     return ExitCode.DONE
 
 
-def _timeline(data: Mapping[str, Any], file: str) -> Timeline:
-    """What the file describes, simulated."""
+def _timeline(data: Mapping[str, Any], file: str) -> tuple[Timeline, tuple[float, ...]]:
+    """What the file describes, simulated, and the stages' peak activation bytes where it has sizes."""
     from poseidon.errors import InputError, Mistake
     from poseidon.output.plan_file import plan_from_json
     from poseidon.output.plan_json import SCHEMA
@@ -49,9 +49,13 @@ def _timeline(data: Mapping[str, Any], file: str) -> Timeline:
 
     if data.get("schema") != SCHEMA:
         stages = stages_from_json(data, file)
-        return simulate_order(stages.order, stages.times)
+        try:
+            simulated = simulate_order(stages.order, stages.times, transfers=stages.transfers)
+        except ValueError as error:  # an order that needs transfers to be overlapped
+            raise InputError(Mistake(file, "transfers", str(error))) from None
+        return simulated, stages.peak_activation_bytes
     plan = plan_from_json(data, file)
     try:
-        return pipeline_timeline(plan.pipeline)
+        return pipeline_timeline(plan.pipeline), ()
     except ValueError as error:
         raise InputError(Mistake(file, "schedule", str(error))) from None

@@ -5,11 +5,27 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 from typing import Annotated, Any, Literal
 
-from pydantic import Field
+from pydantic import BeforeValidator, Field
+from pydantic_core import PydanticCustomError
 
 from poseidon.inputs.fields import Count, Switch
-from poseidon.inputs.file_model import FileModel, Problem, is_count, shown
+from poseidon.inputs.file_model import PROBLEM, FileModel, Problem, is_count, shown
 from poseidon.inputs.parameter_bytes import FULL_PRECISION, MIXED_PRECISION, SIXTEEN_BIT_GRADIENTS, ParameterBytes
+
+SIMULATED_SCHEDULES = ("zb_h1", "zb_h2", "zbv", "dualpipev")
+"""Schedules that can be simulated but not searched: they split their backwards."""
+
+
+def _searchable(name: Any) -> Any:
+    """Refuses the schedules that are known but not searched with the reason; anything else is left to the choices."""
+    if isinstance(name, str) and name.lower().replace("-", "_") in SIMULATED_SCHEDULES:
+        message = (
+            f"{shown(name)} splits its backwards, which the search cannot do: a stages file with it can be simulated "
+            "(poseidon simulate)"
+        )
+        raise PydanticCustomError(PROBLEM, "{message}", {"message": message})
+    return name
+
 
 ScheduleName = Literal["1f1b", "eager_1f1b", "interleaved_1f1b", "gpipe", "adaptive_1f1b"]
 Recompute = Literal["none", "selective", "full"]
@@ -27,7 +43,9 @@ class Training(FileModel):
     """Tokens of a sequence."""
     micro_batch_sizes: Annotated[tuple[Count, ...], Field(min_length=1, max_length=64)] = (1, 2, 4)
     """Sequences of one micro-batch: the sizes to choose from."""
-    schedules: Annotated[tuple[ScheduleName, ...], Field(min_length=1, max_length=16)] = ("1f1b",)
+    schedules: Annotated[
+        tuple[Annotated[ScheduleName, BeforeValidator(_searchable)], ...], Field(min_length=1, max_length=16)
+    ] = ("1f1b",)
     """Pipeline schedules to choose from."""
     num_chunks: Annotated[
         tuple[Annotated[int, Field(strict=True, ge=2, le=64)], ...], Field(min_length=1, max_length=16)

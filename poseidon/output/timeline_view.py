@@ -10,19 +10,24 @@ from rich.text import Text
 
 from poseidon.output.console import Columns, rendered
 from poseidon.output.numbers import milliseconds, milliseconds_column, percent
+from poseidon.schedule import in_flight
 from poseidon.simulate import AllReduceStep, OperationStep, Step, Timeline, TransferStep
 
 SHOWN_STEPS = 24
 """Steps of the critical path that are written out; the first and the last ones."""
 
 
-def timeline_text(timeline: Timeline, stream: TextIO, *, operations: bool) -> str:
-    """Iteration time, stages and critical path; with `operations` also when each operation starts and ends."""
+def timeline_text(timeline: Timeline, stream: TextIO, *, operations: bool, peak_bytes: Sequence[float] = ()) -> str:
+    """Iteration time, stages and critical path; with `operations` also when each operation starts and ends.
+
+    `peak_bytes` has each stage's largest activations, where they are known.
+    """
     whole = timeline.iteration_time_ms
+    how = ", transfers block" if timeline.transfers == "blocking" else ""
     parts: list[RenderableType] = [
-        Text(f"{milliseconds(whole)} ms an iteration, bubble {percent(timeline.bubble_fraction)}", style="bold"),
+        Text(f"{milliseconds(whole)} ms an iteration, bubble {percent(timeline.bubble_fraction)}{how}", style="bold"),
         Text(""),
-        _stages(timeline, stream),
+        _stages(timeline, stream, peak_bytes),
         Text(""),
         Text(f"Critical path: {_path(timeline)}"),
     ]
@@ -31,16 +36,20 @@ def timeline_text(timeline: Timeline, stream: TextIO, *, operations: bool) -> st
     return rendered(parts, stream)
 
 
-def _stages(timeline: Timeline, stream: TextIO) -> RenderableType:
+def _stages(timeline: Timeline, stream: TextIO, peak_bytes: Sequence[float]) -> RenderableType:
     columns = Columns(stream)
-    columns.number("Stage", "Compute ms", "All-reduce ms", "Busy ms", "Bubble ms", "Bubble")
+    columns.number("Stage", "Compute ms", "All-reduce ms", "Busy ms", "Bubble ms", "Bubble", "In flight")
+    if peak_bytes:
+        columns.number("Peak GB")
+    held = in_flight(timeline.order)
     times = [
         milliseconds_column([getattr(stage, name) for stage in timeline.stages])
         for name in ("compute_ms", "all_reduce_ms", "busy_ms", "bubble_ms")
     ]
     for index, stage in enumerate(timeline.stages):
+        peak = [f"{peak_bytes[index] / 1e9:.2f}"] if peak_bytes else []
         share = stage.bubble_ms / timeline.iteration_time_ms if timeline.iteration_time_ms else 0.0
-        columns.row(str(index), *(column[index] for column in times), percent(share))
+        columns.row(str(index), *(column[index] for column in times), percent(share), f"{held[index]:.4g}", *peak)
     return columns.table()
 
 
@@ -76,7 +85,7 @@ def _written(steps: Sequence[Step], timeline: Timeline) -> str:
     return " ".join(words)
 
 
-def timeline_to_json(timeline: Timeline, *, operations: bool) -> dict[str, Any]:
+def timeline_to_json(timeline: Timeline, *, operations: bool, peak_bytes: Sequence[float] = ()) -> dict[str, Any]:
     """The answer of ``poseidon simulate`` (contract, "Stages file")."""
     stages: list[dict[str, Any]] = [
         {
@@ -84,9 +93,12 @@ def timeline_to_json(timeline: Timeline, *, operations: bool) -> dict[str, Any]:
             "all_reduce_ms": stage.all_reduce_ms,
             "busy_ms": stage.busy_ms,
             "bubble_ms": stage.bubble_ms,
+            "in_flight": held,
         }
-        for stage in timeline.stages
+        for stage, held in zip(timeline.stages, in_flight(timeline.order), strict=True)
     ]
+    for entry, peak in zip(stages, peak_bytes, strict=False):
+        entry["peak_activation_bytes"] = peak
     if operations:
         for stage in stages:
             stage["operations"] = []
@@ -97,6 +109,7 @@ def timeline_to_json(timeline: Timeline, *, operations: bool) -> dict[str, Any]:
     return {
         "iteration_time_ms": timeline.iteration_time_ms,
         "bubble_fraction": timeline.bubble_fraction,
+        "transfers": timeline.transfers,
         "stages": stages,
         "critical_path": [_step(step, timeline.order.num_chunks) for step in timeline.critical_path],
     }

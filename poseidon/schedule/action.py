@@ -6,6 +6,8 @@ import re
 from dataclasses import dataclass
 from typing import Literal, cast
 
+from poseidon.schedule.placement import Placement, place_of, virtual_stage
+
 Kind = Literal["F", "B", "I", "W"]
 """F forward, B full backward, I its input part (sends the gradient upstream), W its weight part."""
 
@@ -28,9 +30,9 @@ class Action:
         text = f"{self.kind}{self.microbatch}"
         return text if num_chunks == 1 and self.chunk == 0 else f"{text}.{self.chunk}"
 
-    def staged(self, stage: int, num_stages: int) -> str:
-        """PyTorch's text, ``6F3``: virtual stage (chunk x num_stages + stage), kind, micro-batch."""
-        return f"{self.chunk * num_stages + stage}{self.kind}{self.microbatch}"
+    def staged(self, stage: int, num_stages: int, placement: Placement = "loop") -> str:
+        """PyTorch's text, ``6F3``: virtual stage, kind, micro-batch."""
+        return f"{virtual_stage(placement, num_stages, stage, self.chunk)}{self.kind}{self.microbatch}"
 
 
 def parse_operation(text: str) -> Action:
@@ -45,12 +47,12 @@ def parse_operation(text: str) -> Action:
     return Action(cast(Kind, kind), int(microbatch), int(chunk or 0))
 
 
-def parse_staged(text: str, num_stages: int) -> tuple[int, Action]:
+def parse_staged(text: str, num_stages: int, placement: Placement = "loop") -> tuple[int, Action]:
     """Reads ``6F3`` as (stage, action) for `num_stages` stages; raises ValueError with the accepted form."""
     match = _STAGED.fullmatch(text)
     if match is None:
         raise ValueError(
             f"{text!r} is not an action: give virtual stage, kind (F, B, I or W) and micro-batch, as in '2F0'"
         )
-    chunk, stage = divmod(int(match[1]), num_stages)
+    stage, chunk = place_of(placement, num_stages, int(match[1]))
     return stage, Action(cast(Kind, match[2]), int(match[3]), chunk)

@@ -25,16 +25,15 @@ def waits_for(order: Order, stage: int, action: Action) -> tuple[Place, ...]:
     F waits for the forward of the virtual stage before, B and I for the gradient (B or I) of the virtual stage after,
     on the last virtual stage for their own forward, W for its own I.
     """
-    num_stages, microbatch = order.num_stages, action.microbatch
-    virtual = action.chunk * num_stages + stage
+    microbatch, virtual = action.microbatch, order.virtual_stage(stage, action.chunk)
     if action.kind == "W":
         return (Place(stage, Action("I", microbatch, action.chunk)),)
     if action.kind == "F":
         if virtual == 0:
             return ()
-        chunk, sender = divmod(virtual - 1, num_stages)
+        sender, chunk = order.place_of(virtual - 1)
         return (Place(sender, Action("F", microbatch, chunk)),)
-    if virtual == num_stages * order.num_chunks - 1:
+    if virtual == order.num_virtual_stages - 1:
         return (Place(stage, Action("F", microbatch, action.chunk)),)
-    chunk, sender = divmod(virtual + 1, num_stages)
+    sender, chunk = order.place_of(virtual + 1)
     return Place(sender, Action("B", microbatch, chunk)), Place(sender, Action("I", microbatch, chunk))

@@ -33,14 +33,18 @@ class InterleavedOneFOneB(Schedule):
         return min(num_warmup + 1, shape.num_micro_batches * shape.num_chunks)
 
     def _sequence(self, shape: Shape, kind: Kind) -> tuple[Action, ...]:
-        chunks = range(shape.num_chunks) if kind == "F" else range(shape.num_chunks - 1, -1, -1)
-        group = microbatch_group_size(shape.num_stages, shape.num_micro_batches)
-        return tuple(
-            Action(kind, microbatch, chunk)
-            for first in range(0, shape.num_micro_batches, group)
-            for chunk in chunks
-            for microbatch in range(first, min(first + group, shape.num_micro_batches))
-        )
+        return chunk_sequence(shape, kind, microbatch_group_size(shape.num_stages, shape.num_micro_batches))
+
+
+def chunk_sequence(shape: Shape, kind: Kind, group: int) -> tuple[Action, ...]:
+    """The operations of one kind, where groups of micro-batches visit the chunks in turn: forwards up, others down."""
+    chunks = range(shape.num_chunks) if kind == "F" else range(shape.num_chunks - 1, -1, -1)
+    return tuple(
+        Action(kind, microbatch, chunk)
+        for first in range(0, shape.num_micro_batches, group)
+        for chunk in chunks
+        for microbatch in range(first, min(first + group, shape.num_micro_batches))
+    )
 
 
 def microbatch_group_size(num_stages: int, num_micro_batches: int) -> int:

@@ -5,21 +5,24 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from poseidon.schedule.action import Action
+from poseidon.schedule.placement import Placement, place_of, virtual_stage
 
 
 @dataclass(frozen=True)
 class Order:
     """The operations of every stage in execution order.
 
-    `stages[s]` are the actions of stage s. Chunk c of stage s is virtual stage ``c * num_stages + s``: activations
-    run from virtual stage to virtual stage, so they leave the last stage for the first stage's next chunk. An `Order`
-    may be wrong (that is for `check_order` to say); only its outline is enforced here, with ValueError.
+    `stages[s]` are the actions of stage s. Activations run from virtual stage to virtual stage: chunk c of stage s is
+    virtual stage ``c * num_stages + s``, so they leave the last stage for the first stage's next chunk; with placement
+    ``v`` odd chunks count from the last stage, which hands its own result over to its next chunk. An `Order` may be
+    wrong (that is for `check_order` to say); only its outline is enforced here, with ValueError.
     """
 
     num_stages: int
     num_micro_batches: int
     num_chunks: int
     stages: tuple[tuple[Action, ...], ...]
+    placement: Placement = "loop"
 
     def __post_init__(self) -> None:
         """Refuses an outline that no pipeline has."""
@@ -34,6 +37,19 @@ class Order:
             raise ValueError(
                 f"an order of {self.num_stages} stages needs {self.num_stages} lists, not {len(self.stages)}"
             )
+
+    @property
+    def num_virtual_stages(self) -> int:
+        """Number of chunks of all stages together."""
+        return self.num_stages * self.num_chunks
+
+    def virtual_stage(self, stage: int, chunk: int) -> int:
+        """The virtual stage that is chunk `chunk` of stage `stage`."""
+        return virtual_stage(self.placement, self.num_stages, stage, chunk)
+
+    def place_of(self, virtual: int) -> tuple[int, int]:
+        """The (stage, chunk) that is virtual stage `virtual`."""
+        return place_of(self.placement, self.num_stages, virtual)
 
     @property
     def num_operations(self) -> int:

@@ -53,12 +53,17 @@ class Graph:
 
     def weights(self, times: StageTimes) -> Weights:
         """The weights of the graph for these times; ValueError if they belong to another shape."""
-        shape, expected = (times.num_stages, times.num_chunks), (self.num_stages, self.operations.num_chunks)
-        if shape != expected:
-            raise ValueError(f"times of (stages, chunks) = {shape} do not fit a graph of {expected}")
-        kinds = (times.forward_ms, times.backward_ms, times.input_ms, times.weight_ms)[: self.operations.num_kinds]
-        durations = np.concatenate([kind.T.ravel() for kind in kinds])
+        durations = stage_durations(self.operations, times)
         return Weights(durations, np.concatenate([times.send_forward_ms, times.send_backward_ms]), times.all_reduce_ms)
+
+
+def stage_durations(operations: Operations, times: StageTimes) -> NDArray[np.float64]:
+    """[slot]: how long operations of a slot take; ValueError if the times belong to another shape."""
+    shape, expected = (times.num_stages, times.num_chunks), (operations.num_stages, operations.num_chunks)
+    if shape != expected:
+        raise ValueError(f"times of (stages, chunks) = {shape} do not fit a graph of {expected}")
+    kinds = (times.forward_ms, times.backward_ms, times.input_ms, times.weight_ms)[: operations.num_kinds]
+    return np.concatenate([kind.T.ravel() for kind in kinds])
 
 
 def build_graph(order: Order) -> Graph:

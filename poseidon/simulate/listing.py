@@ -8,7 +8,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from poseidon.simulate._levels import find_levels
-from poseidon.simulate.operations import NONE, B, F, I, Indices, Operations
+from poseidon.simulate.operations import NONE, B, F, I, Indices, Operations, virtual_stages
 
 CHAINED, NOTHING, FIRST = 0, 1, 2
 """Cells of the kernel; ``_longest_path.pxd`` explains them."""
@@ -44,7 +44,7 @@ def list_operations(operations: Operations) -> Listing | None:
     cells[entries] = np.arange(FIRST, FIRST + len(entries), dtype=np.int32)
     previous_cells = np.where(previous == NONE, NOTHING, cells[previous])
     sender_cells = np.where(chained, CHAINED, np.where(sender == NONE, NOTHING, cells[sender]))
-    slots = (operations.kind * operations.num_chunks + operations.chunk) * operations.num_stages + operations.stage
+    slots = slots_of(operations)
     return Listing(
         entries=entries,
         previous=previous_cells[entries].astype(np.int32),
@@ -69,12 +69,35 @@ def _chained(operations: Operations) -> NDArray[np.bool_]:
     return receives_nothing & previous_receives
 
 
+def slots_of(operations: Operations) -> Indices:
+    """[operation]: its slot, (kind, chunk, stage) in C order."""
+    return (operations.kind * operations.num_chunks + operations.chunk) * operations.num_stages + operations.stage
+
+
 def _links(operations: Operations) -> Indices:
     """[slot]: the link over which operations of a slot receive, or -1."""
     num_stages, num_chunks = operations.num_stages, operations.num_chunks
-    links = np.full((operations.num_kinds, num_chunks * num_stages), -1, dtype=np.int32)
-    senders = np.arange(num_chunks * num_stages, dtype=np.int32) % num_stages
-    links[F, 1:] = senders[:-1]
+    by_virtual = np.full((operations.num_kinds, num_chunks * num_stages), -1, dtype=np.int32)
+    up, down = virtual_links(operations)
+    by_virtual[F, 1:] = up
     for kind in (B, I)[: operations.num_kinds - 1]:
-        links[kind, :-1] = num_stages + senders[1:]
-    return links.ravel()
+        by_virtual[kind, :-1] = down
+    chunks, stages = np.divmod(np.arange(num_chunks * num_stages, dtype=np.int32), np.int32(num_stages))
+    return by_virtual[:, virtual_stages(operations.placement, num_stages, stages, chunks)].ravel()
+
+
+def virtual_links(operations: Operations) -> tuple[Indices, Indices]:
+    """For each two successive virtual stages the link of activations, and that of gradients; -1 within a stage.
+
+    A message to the next stage takes the sender's forward link, as does the hop from the last stage to the first one's
+    next chunk; a message to the previous stage the backward link, as does the hop back. In a V activations of odd
+    chunks run from each stage to the previous one.
+    """
+    stages, num_stages = operations.places(), operations.num_stages
+    senders, receivers = stages[:-1], stages[1:]
+    if operations.placement == "loop":
+        return senders, (num_stages + receivers).astype(np.int32)
+    turned, same = senders > receivers, senders == receivers
+    up = np.where(same, -1, senders + num_stages * turned)
+    down = np.where(same, -1, receivers + num_stages * ~turned)
+    return up.astype(np.int32), down.astype(np.int32)

@@ -7,7 +7,8 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from poseidon.schedule import KINDS, Action, Order, check_order
+from poseidon.schedule import KINDS, Action, Order, Placement, check_order
+from poseidon.schedule.placement import place_of, virtual_stage
 
 Indices = NDArray[np.int32]
 
@@ -22,6 +23,7 @@ class Operations:
 
     num_stages: int
     num_chunks: int
+    placement: Placement
     starts: Indices
     stage: Indices
     kind: Indices
@@ -30,7 +32,7 @@ class Operations:
     previous: Indices
     """The operation before it on its stage, or NONE."""
     sender: Indices
-    """The operation of another virtual stage whose activation or gradient it receives, or NONE."""
+    """The operation whose activation or gradient it receives over a link, or NONE."""
 
     @property
     def num_kinds(self) -> int:
@@ -42,11 +44,18 @@ class Operations:
         """One forward and one backward link for each stage."""
         return 2 * self.num_stages
 
+    def places(self) -> Indices:
+        """[virtual stage]: the stage that runs it."""
+        virtuals = range(self.num_stages * self.num_chunks)
+        stages = [place_of(self.placement, self.num_stages, virtual)[0] for virtual in virtuals]
+        return np.array(stages, dtype=np.int32)
+
 
 def collect_operations(order: Order) -> Operations:
     """The operations of an order; ValueError names what is wrong with one that cannot be run.
 
-    The backward of the last virtual stage receives nothing: it comes after its own forward by the stage's order.
+    What a stage hands over to itself is not received: it is there by the stage's order. So it is with the gradient of
+    the last virtual stage, and with both hand-overs where a V turns round.
     """
     operations = _collect(order)
     if operations is None:
@@ -69,24 +78,45 @@ def _collect(order: Order) -> Operations | None:
     kind, chunk, microbatch = _columns([action for actions in stages for action in actions])
     if not (_within(chunk, order.num_chunks) and _within(microbatch, order.num_micro_batches)):
         return None
-    virtual = chunk * num_stages + stage
+    virtual = virtual_stages(order.placement, num_stages, stage, chunk)
     places = np.full((len(KINDS), num_stages * order.num_chunks, order.num_micro_batches), NONE, dtype=np.int32)
     places[kind, virtual, microbatch] = np.arange(len(kind), dtype=np.int32)
     if np.count_nonzero(places != NONE) != len(kind) or not _is_complete(places):
+        return None
+    senders = _senders(places)
+    if order.placement == "v" and not _hand_over(senders, places, num_stages):
         return None
     previous = np.arange(-1, len(kind) - 1, dtype=np.int32)
     previous[starts[:-1]] = NONE
     return Operations(
         num_stages=num_stages,
         num_chunks=order.num_chunks,
+        placement=order.placement,
         starts=starts,
         stage=stage,
         kind=kind,
         chunk=chunk,
         microbatch=microbatch,
         previous=previous,
-        sender=_senders(places)[kind, virtual, microbatch],
+        sender=senders[kind, virtual, microbatch],
     )
+
+
+def virtual_stages(placement: Placement, num_stages: int, stages: Indices, chunks: Indices) -> Indices:
+    """The virtual stage of each (stage, chunk)."""
+    num_chunks = int(chunks.max(initial=0)) + 1
+    table = [[virtual_stage(placement, num_stages, s, c) for c in range(num_chunks)] for s in range(num_stages)]
+    return np.array(table, dtype=np.int32)[stages, chunks]
+
+
+def _hand_over(senders: Indices, places: Indices, num_stages: int) -> bool:
+    """Takes away what a stage of a V hands over to itself; False if it wants something before it has made it."""
+    for last in range(num_stages - 1, places.shape[1] - 1, num_stages):
+        for kind, virtual in ((F, last + 1), (B, last), (I, last)):
+            if (senders[kind, virtual] > places[kind, virtual])[places[kind, virtual] != NONE].any():
+                return False
+            senders[kind, virtual] = NONE
+    return True
 
 
 def _columns(actions: list[Action]) -> tuple[Indices, Indices, Indices]:

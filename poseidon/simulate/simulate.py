@@ -9,21 +9,31 @@ from numpy.typing import NDArray
 
 from poseidon.schedule import Order
 from poseidon.simulate._longest_path import NUM_LANES
+from poseidon.simulate.blocking import BlockingGraph, build_blocking_graph
+from poseidon.simulate.blocking_path import blocking_path, node_starts
 from poseidon.simulate.critical_path import critical_path
 from poseidon.simulate.graph import Graph, Weights, build_graph
-from poseidon.simulate.operations import NONE
+from poseidon.simulate.operations import NONE, Indices
 from poseidon.simulate.stage_times import StageTimes
-from poseidon.simulate.timeline import StageUse, Timeline
+from poseidon.simulate.timeline import StageUse, Timeline, Transfers
 
 
-def simulate(order: Order | Graph, times: StageTimes) -> Timeline:
+def simulate(
+    order: Order | Graph | BlockingGraph, times: StageTimes, *, transfers: Transfers = "overlapped"
+) -> Timeline:
     """The timeline of an order (or of its graph, if it is timed again and again) with these times.
 
     Each operation starts as soon as the one before it on its stage has ended and its activation or gradient has
-    arrived; transfers run beside computation; each stage's all-reduce follows its last operation (paper section 4.1).
-    ValueError for an order that cannot be run, or times of another shape.
+    arrived; transfers run beside computation (paper section 4.1), or hold the stages up if they are ``blocking``; each
+    stage's all-reduce follows its last operation. A graph has its kind of transfers already. ValueError for an order
+    that cannot be run, or times of another shape.
     """
-    graph = order if isinstance(order, Graph) else build_graph(order)
+    if isinstance(order, Order):
+        order = build_graph(order) if transfers == "overlapped" else build_blocking_graph(order)
+    return _overlapped(order, times) if isinstance(order, Graph) else _blocking(order, times)
+
+
+def _overlapped(graph: Graph, times: StageTimes) -> Timeline:
     weights = graph.weights(times)
     listed = np.empty(len(graph.listing.entries))
     iteration_time_ms = graph.kernel.ends(*weights, listed)
@@ -37,8 +47,34 @@ def simulate(order: Order | Graph, times: StageTimes) -> Timeline:
         iteration_time_ms=iteration_time_ms,
         start_ms=start_ms,
         end_ms=end_ms,
-        stages=_stage_uses(graph, weights, iteration_time_ms),
+        stages=_stage_uses(graph.listing.slot, weights, iteration_time_ms),
         critical_path=critical_path(graph.order, graph.operations, start_ms, end_ms, weights.all_reduce),
+    )
+
+
+def _blocking(graph: BlockingGraph, times: StageTimes) -> Timeline:
+    weights, listing = graph.weights(times), graph.listing
+    listed = np.empty(len(listing.entries))
+    iteration_time_ms = graph.kernel.ends(*weights, listed)
+    end_ms = np.empty_like(listed)
+    end_ms[listing.entries] = listed
+    start_ms = node_starts(graph, end_ms)
+    path = blocking_path(graph, start_ms, end_ms, weights.all_reduce)
+    num_operations, num_durations = len(graph.operations.stage), len(weights.durations) // 2
+    slots = listing.slot[listing.entries < num_operations] % num_durations
+    num_stages_durations = num_durations - graph.operations.num_links - 1
+    compute = Weights(weights.durations[:num_stages_durations], weights.transfers, weights.all_reduce)
+    starts, ends = start_ms[:num_operations].copy(), end_ms[:num_operations].copy()
+    for array in (starts, ends):
+        array.setflags(write=False)
+    return Timeline(
+        order=graph.order,
+        iteration_time_ms=iteration_time_ms,
+        start_ms=starts,
+        end_ms=ends,
+        stages=_stage_uses(slots, compute, iteration_time_ms),
+        critical_path=path,
+        transfers="blocking",
     )
 
 
@@ -71,8 +107,9 @@ def _starts(graph: Graph, weights: Weights, end_ms: NDArray[np.float64]) -> NDAr
     return np.maximum(free, arrival)
 
 
-def _stage_uses(graph: Graph, weights: Weights, iteration_time_ms: float) -> tuple[StageUse, ...]:
-    num_stages, slots = graph.num_stages, graph.listing.slot
+def _stage_uses(slots: Indices, weights: Weights, iteration_time_ms: float) -> tuple[StageUse, ...]:
+    """`slots` has one entry per operation."""
+    num_stages = len(weights.all_reduce)
     totals = np.bincount(slots, minlength=len(weights.durations)) * weights.durations
     uses = []
     for compute_ms, all_reduce_ms in zip(

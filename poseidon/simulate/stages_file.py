@@ -11,20 +11,26 @@ from poseidon.errors import InputError, Mistake
 from poseidon.inputs.file_model import shown
 from poseidon.inputs.reading import read_document
 from poseidon.inputs.validation import validate
-from poseidon.schedule import Order
+from poseidon.schedule import Order, peak_in_flight
 from poseidon.simulate.stage_times import StageTimes, stage_times
 from poseidon.simulate.stages_model import StagesModel
+from poseidon.simulate.timeline import Transfers
 
 STAGES_SCHEMA = "poseidon.stages/1"
 
 
 @dataclass(frozen=True)
 class StagesFile:
-    """What a stages file describes: the order to simulate, and the times."""
+    """What a stages file describes: the order to simulate, the times, and how transfers take place.
+
+    `peak_activation_bytes` has for each stage the most that it holds at once; empty where the file has no sizes.
+    """
 
     schedule: str
     order: Order
     times: StageTimes
+    transfers: Transfers = "overlapped"
+    peak_activation_bytes: tuple[float, ...] = ()
 
 
 def read_stages(path: str | Path) -> StagesFile:
@@ -46,7 +52,17 @@ def stages_from_json(data: Mapping[str, Any], file: str) -> StagesFile:
         raise InputError([*mistakes, *error.mistakes]) from None
     if mistakes:
         raise InputError(mistakes)
-    return StagesFile(model.schedule, model.order(), _times(model))
+    order = model.order()
+    return StagesFile(model.schedule, order, _times(model), model.transfers, _peaks(model, order))
+
+
+def _peaks(model: StagesModel, order: Order) -> tuple[float, ...]:
+    """The stages' peaks by replaying the order; () without sizes."""
+    sizes = [stage.activation_bytes for stage in model.stages if stage.activation_bytes is not None]
+    if not sizes:
+        return ()
+    kept = [stage.weight_input_bytes or stage.activation_bytes or () for stage in model.stages]
+    return peak_in_flight(order, sizes, kept)
 
 
 def _times(model: StagesModel) -> StageTimes:

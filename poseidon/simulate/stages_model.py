@@ -11,9 +11,11 @@ from pydantic_core import PydanticCustomError
 
 from poseidon.inputs.fields import Count
 from poseidon.inputs.file_model import PROBLEM, FileModel, Problem, is_number, shown
-from poseidon.schedule import Action, Order, check_order, get_schedule, parse_operation
+from poseidon.schedule import Action, Order, Placement, SplitSchedule, check_order, find_schedule, parse_operation
+from poseidon.simulate.timeline import Transfers
 
 MAX_MS = 1e12
+MAX_BYTES = 1e18
 MAX_OPERATIONS = 4_000_000
 """Operations of all stages that a file may ask for."""
 MAX_ORDER_PROBLEMS = 20
@@ -22,20 +24,30 @@ MAX_ORDER_PROBLEMS = 20
 Milliseconds = Annotated[float, Field(strict=True, ge=0, le=MAX_MS)]
 
 
-def _as_list(value: Any) -> Any:
+def _as_list(value: Any, most: float, kind: str, unit: str) -> Any:
     """One number stands for a list of one; anything else is left for the list's own checks."""
     if isinstance(value, list | tuple):
         return value
     if not is_number(value):
         message = f"expected a number, or a list with a number for each chunk, got {shown(value)}"
-    elif not 0 <= value <= MAX_MS:
-        message = f"{shown(value)} is not a time: 0 to {MAX_MS:g} ms are accepted"
+    elif not 0 <= value <= most:
+        message = f"{shown(value)} is not a {kind}: 0 to {most:g} {unit} are accepted"
     else:
         return (value,)
     raise PydanticCustomError(PROBLEM, "{message}", {"message": message})
 
 
-PerChunk = Annotated[tuple[Milliseconds, ...], BeforeValidator(_as_list), Field(min_length=1)]
+def _as_times(value: Any) -> Any:
+    return _as_list(value, MAX_MS, "time", "ms")
+
+
+def _as_sizes(value: Any) -> Any:
+    return _as_list(value, MAX_BYTES, "size", "bytes")
+
+
+PerChunk = Annotated[tuple[Milliseconds, ...], BeforeValidator(_as_times), Field(min_length=1)]
+Size = Annotated[float, Field(strict=True, ge=0, le=MAX_BYTES)]
+ChunkBytes = Annotated[tuple[Size, ...], BeforeValidator(_as_sizes), Field(min_length=1)]
 OperationTexts = tuple[Annotated[str, Field(strict=True, max_length=100)], ...]
 
 
@@ -56,10 +68,14 @@ class StageEntry(FileModel):
     """To the previous stage; the first stage's goes to the last stage's previous chunk."""
     all_reduce_ms: Milliseconds = 0.0
     """Once per iteration, after the stage's last operation."""
+    activation_bytes: ChunkBytes | None = None
+    """What one micro-batch's forward keeps for its backward; with several chunks a list."""
+    weight_input_bytes: ChunkBytes | None = None
+    """What of it a split backward still holds between its input and its weight part; default: all of it."""
 
     def record_checks(self) -> Iterator[Problem]:
         """Every list has a number for each chunk, and the input part is a part of the backward."""
-        for name in ("backward_ms", "input_ms", "weight_ms"):
+        for name in ("backward_ms", "input_ms", "weight_ms", "activation_bytes", "weight_input_bytes"):
             times = getattr(self, name)
             if times is not None and len(times) != len(self.forward_ms):
                 yield Problem((name,), f"has {len(times)} chunks, but forward_ms has {len(self.forward_ms)}")
@@ -69,6 +85,8 @@ class StageEntry(FileModel):
             and any(map(float.__gt__, self.input_ms, self.backward_ms))
         ):
             yield Problem(("input_ms",), "is more than backward_ms; then weight_ms must be given, too")
+        if self.weight_input_bytes is not None and self.activation_bytes is None:
+            yield Problem(("weight_input_bytes",), "needs activation_bytes, too")
 
     def split_ms(self) -> tuple[tuple[float, ...], tuple[float, ...]]:
         """Times of the input and of the weight part of a split backward, chunk by chunk."""
@@ -88,6 +106,10 @@ class StagesModel(FileModel):
     """Chunks of layers per stage."""
     depths: tuple[Count, ...] = ()
     """Depth of each link between stages, for adaptive_1f1b."""
+    transfers: Transfers = "overlapped"
+    """Whether activations and gradients travel beside the computation, or the stages stand still meanwhile."""
+    placement: Placement | None = None
+    """How chunks run through the stages of `operations`: loop (default) or v; a schedule has its own."""
     stages: Annotated[tuple[StageEntry, ...], Field(min_length=1)]
     """The stages in pipeline order."""
     operations: tuple[OperationTexts, ...] | None = None
@@ -112,16 +134,21 @@ class StagesModel(FileModel):
             )
         else:
             yield from islice(self._order_problems(self.operations), MAX_ORDER_PROBLEMS)
+        if len({stage.activation_bytes is None for stage in self.stages}) > 1:
+            yield Problem(("stages",), "have activation_bytes in part: give it for every stage or for none")
 
     def _schedule_problems(self) -> Iterator[Problem]:
         try:
-            schedule = get_schedule(self.schedule)
+            schedule = find_schedule(self.schedule)
         except ValueError as error:
             yield Problem(("schedule",), str(error))
             return
         reason = schedule.check_shape(len(self.stages), self.num_micro_batches, self.num_chunks, depths=self.depths)
         if reason is not None:
             yield Problem(("schedule",), reason)
+        own = schedule.placement if isinstance(schedule, SplitSchedule) else "loop"
+        if self.placement not in (None, own):
+            yield Problem(("placement",), f"{schedule.name} runs its chunks in a {own}: leave placement out")
 
     def _order_problems(self, operations: tuple[OperationTexts, ...]) -> Iterator[Problem]:
         readable = True
@@ -143,9 +170,9 @@ class StagesModel(FileModel):
         if self.operations is not None:
             return self._given_order(self.operations)
         sizes = (len(self.stages), self.num_micro_batches, self.num_chunks)
-        return get_schedule(self.schedule).order(*sizes, depths=self.depths)
+        return find_schedule(self.schedule).order(*sizes, depths=self.depths)
 
     def _given_order(self, operations: tuple[OperationTexts, ...]) -> Order:
         actions: dict[str, Action] = {text: parse_operation(text) for texts in operations for text in texts}
         stages = tuple(tuple(actions[text] for text in texts) for texts in operations)
-        return Order(len(stages), self.num_micro_batches, self.num_chunks, stages)
+        return Order(len(stages), self.num_micro_batches, self.num_chunks, stages, self.placement or "loop")

@@ -4,12 +4,16 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import dataclass
+from typing import Literal
 
 import numpy as np
 from numpy.typing import NDArray
 
 from poseidon.schedule import Action, Order
 from poseidon.simulate.critical_path import Step
+
+Transfers = Literal["overlapped", "blocking"]
+"""Whether activations and gradients travel beside the computation, or the stages stand still meanwhile."""
 
 
 @dataclass(frozen=True)
@@ -31,9 +35,9 @@ class StageUse:
     all_reduce_ms: float
     """Time in its gradient all-reduce, which follows its last operation."""
     busy_ms: float
-    """Compute and all-reduce. Transfers between stages do not count: they run beside the computation."""
+    """Compute and all-reduce. Transfers between stages do not count, be they overlapped or blocking."""
     bubble_ms: float
-    """The rest of the iteration, in which the stage waits: for messages, or at the end for the slowest stage."""
+    """The rest, in which the stage waits: for messages, in blocking transfers, or at the end for the slowest stage."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -50,6 +54,7 @@ class Timeline:
     end_ms: NDArray[np.float64]
     stages: tuple[StageUse, ...]
     critical_path: tuple[Step, ...]
+    transfers: Transfers = "overlapped"
 
     @property
     def bubble_fraction(self) -> float:

@@ -72,3 +72,38 @@ def test_a_file_of_another_kind_is_one_line(cli: Any, tmp_path: Path) -> None:
     assert ran.status == 2
     assert "poseidon.profile/1" in ran.err
     assert "Traceback" not in ran.err
+
+
+def test_blocking_transfers_and_peaks_by_hand(cli: Any, tmp_path: Path) -> None:
+    path = tmp_path / "stages.json"
+    sizes = {"activation_bytes": 3e9, "weight_input_bytes": 1e9}
+    stages = [{**stage, **sizes} for stage in STAGES["stages"]]
+    path.write_text(json.dumps({**STAGES, "schedule": "ZB-H1", "transfers": "blocking", "stages": stages}))
+    data = cli("simulate", path, "--json", "-q").data
+    # Stage 0: F0 0-1, sends it -1.5, F1 -2.5; stage 1: F0 1.5-2.5, I0 -3.5; they exchange -4; I0 and F1 -5, I1 -6, ...
+    assert data["transfers"] == "blocking"
+    assert data["stages"][0]["in_flight"] == 2
+    assert [stage["peak_activation_bytes"] for stage in data["stages"]] == [6e9, 4e9]
+    text = cli("simulate", path).out
+    assert "transfers block" in text.splitlines()[0]
+    assert "Peak GB" in text
+    overlapped = {**STAGES, "schedule": "zb_h1", "stages": stages}
+    path.write_text(json.dumps(overlapped))
+    assert cli("simulate", path, "--json", "-q").data["iteration_time_ms"] < data["iteration_time_ms"]
+
+
+def test_stages_that_cannot_meet_are_one_line(cli: Any, tmp_path: Path) -> None:
+    path = tmp_path / "stages.json"
+    operations = [["F0", "F1", "B1", "B0"], ["F0", "B0", "F1", "B1"]]
+    path.write_text(json.dumps({**STAGES, "transfers": "blocking", "operations": operations}))
+    ran = cli("simulate", path)
+    assert ran.status == 2
+    assert ran.err.count("\n") == 1
+    assert "transfers: with blocking transfers the stages wait for each other: stage 1 has B0 to send" in ran.err
+    assert "stage 0 is there to receive B1, but stage 1 has not made it" in ran.err
+
+
+def test_the_search_refuses_a_schedule_that_is_only_simulated(cli: Any, write_experiment: Callable[..., Path]) -> None:
+    ran = cli("search", write_experiment(), "--schedule", "zbv")
+    assert ran.status == 2
+    assert "zbv splits its backwards, which the search cannot do" in ran.err

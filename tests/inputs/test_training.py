@@ -3,8 +3,9 @@ from __future__ import annotations
 import pytest
 
 from poseidon.errors import InputError
-from poseidon.inputs.training import Training
+from poseidon.inputs.training import SIMULATED_SCHEDULES, Training
 from poseidon.inputs.validation import validate
+from poseidon.schedule import SPLIT_SCHEDULES
 
 
 def test_the_defaults_are_those_of_the_documentation() -> None:
@@ -40,3 +41,14 @@ def test_a_choice_that_is_listed_twice_is_refused() -> None:
         ("micro_batch_sizes[2]", "1 is listed twice"),
         ("schedules[1]", "'gpipe' is listed twice"),
     ]
+
+
+@pytest.mark.parametrize("name", SIMULATED_SCHEDULES)
+def test_a_schedule_that_is_only_simulated_is_refused_with_the_reason(name: str) -> None:
+    data = {"global_batch_size": 8, "seq_length": 128, "schedules": ["1f1b", name]}
+    with pytest.raises(InputError, match=rf"schedules\[1\]: '{name}' splits its backwards, which the search cannot do"):
+        validate(Training, data, "f.yaml")
+
+
+def test_the_schedules_that_are_only_simulated_are_those_of_the_registry() -> None:
+    assert tuple(SPLIT_SCHEDULES) == SIMULATED_SCHEDULES

@@ -1,11 +1,12 @@
 """Stages files: what they mean, and one clear line for everything that is wrong with them."""
 
 import json
+from pathlib import Path
 
 import pytest
 
 from poseidon.errors import InputError
-from poseidon.schedule import get_schedule
+from poseidon.schedule import find_schedule, get_schedule, in_flight
 from poseidon.simulate import read_stages, simulate, stages_from_json
 
 STAGE = {"forward_ms": 20, "backward_ms": 40, "send_forward_ms": 1, "send_backward_ms": 1, "all_reduce_ms": 5}
@@ -152,3 +153,78 @@ def test_all_mistakes_are_reported_together():
 def test_a_wholly_wrong_order_lists_its_first_mistakes():
     mistakes = mistakes_of(document(num_micro_batches=100, stages=[STAGE], operations=[[]]))
     assert len(mistakes) == 20
+
+
+def test_schedules_with_split_backwards_are_read_by_any_spelling():
+    for name in ("zb_h1", "ZB-H1"):
+        stages = stages_from_json(document(schedule=name), "s.json")
+        assert stages.order == find_schedule("zb_h1").order(2, 4)
+    chunks = {"forward_ms": [1, 1], "backward_ms": [2, 2]}
+    stages = stages_from_json(document(schedule="ZBV", num_chunks=2, stages=[chunks, chunks]), "s.json")
+    assert stages.order.placement == "v"
+
+
+def test_operations_may_run_their_chunks_in_a_v():
+    chunks = {"forward_ms": [1, 1], "backward_ms": [2, 2]}
+    operations = [["F0.0", "F0.1", "B0.1", "B0.0"], ["F0.0", "F0.1", "B0.1", "B0.0"]]
+    data = {"num_micro_batches": 1, "num_chunks": 2, "stages": [chunks, chunks], "operations": operations}
+    stages = stages_from_json(document(**data, placement="v"), "s.json")
+    assert stages.order.placement == "v"
+    # Stage 1 turns round without a pause; in a loop its second chunk would wait for stage 0's.
+    timeline = simulate(stages.order, stages.times)
+    assert timeline.iteration_time_ms == 12
+    assert timeline.start_ms.tolist() == [0, 3, 4, 10, 1, 2, 6, 8]
+    loop = stages_from_json(document(**data), "s.json")
+    assert simulate(loop.order, loop.times).start_ms.tolist() == [0, 2, 6, 10, 1, 3, 4, 8]
+
+
+def test_sizes_give_the_peaks_of_the_replayed_order():
+    sized = [{**STAGE, "activation_bytes": 10}, {**STAGE, "activation_bytes": 10}]
+    assert stages_from_json(document(stages=sized), "s.json").peak_activation_bytes == (20, 10)
+    assert stages_from_json(document(), "s.json").peak_activation_bytes == ()
+
+
+@pytest.mark.parametrize(
+    ("changes", "mistake"),
+    [
+        (
+            {"stages": [{**STAGE, "activation_bytes": 1}, STAGE]},
+            "s.json: stages: have activation_bytes in part: give it for every stage or for none",
+        ),
+        (
+            {"stages": [{**STAGE, "weight_input_bytes": 1}]},
+            "s.json: stages[0].weight_input_bytes: needs activation_bytes, too",
+        ),
+        (
+            {"stages": [{**STAGE, "activation_bytes": -1}]},
+            "s.json: stages[0].activation_bytes: -1 is not a size: 0 to 1e+18 bytes are accepted",
+        ),
+        ({"placement": "v"}, "s.json: placement: 1f1b runs its chunks in a loop: leave placement out"),
+        (
+            {"transfers": "block"},
+            "s.json: transfers: 'block' is not known; did you mean 'blocking'? accepted: overlapped, blocking",
+        ),
+        (
+            {"schedule": "zbv"},
+            "s.json: schedule: zbv runs each stage as two chunks in a V: num_chunks must be 2, not 1",
+        ),
+    ],
+)
+def test_mistakes_of_split_schedules_transfers_and_sizes(changes, mistake):
+    assert mistakes_of(document(**changes)) == [mistake]
+
+
+def test_the_example_of_seq1f1b_follows_its_rule():
+    """Arxiv 2406.03488: segments of micro-batches in 1F1B, N - s - 2 + S first, backwards from the last segment."""
+    path = Path(__file__).parents[2] / "configs" / "stages" / "seq1f1b.json"
+    stages = read_stages(path)
+    num_stages, num_segments, total = 4, 2, 8
+    for stage, actions in enumerate(stages.order.stages):
+        forwards = [f"F{number}" for number in range(total)]
+        backwards = [f"B{number + num_segments - 1 - 2 * (number % num_segments)}" for number in range(total)]
+        warmup = num_stages - stage - 2 + num_segments
+        pairs = [name for pair in zip(forwards[warmup:], backwards, strict=False) for name in pair]
+        expected = [*forwards[:warmup], *pairs, *backwards[total - warmup :]]
+        assert [action.operation() for action in actions] == expected
+    # Half of what 1F1B holds of whole micro-batches: 5 segments are 2.5 of 4.
+    assert in_flight(stages.order)[0] / num_segments < 0.65 * in_flight(get_schedule("1f1b").order(4, 4))[0]

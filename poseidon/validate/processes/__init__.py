@@ -1,0 +1,1 @@
+"""What the processes of a real pipeline run; the only modules of this room that load torch."""
