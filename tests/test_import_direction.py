@@ -85,11 +85,12 @@ def test_only_the_command_line_loads_ray_jobs() -> None:
     assert wrong == []
 
 
-def test_only_the_measuring_of_profiles_names_torch() -> None:
+def test_only_the_measuring_of_profiles_and_of_pipelines_names_torch() -> None:
+    rooms = (ROOT / "poseidon" / "profile" / "measure", ROOT / "poseidon" / "validate" / "processes")
     wrong = [
         str(path.relative_to(ROOT))
         for path in sources()
-        if ROOT / "poseidon" / "profile" / "measure" not in path.parents
+        if not set(rooms) & set(path.parents)
         and any(module.split(".")[0] == "torch" for module in imported_modules(path))
     ]
     assert wrong == []

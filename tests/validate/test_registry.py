@@ -54,7 +54,7 @@ def test_a_module_that_is_added_plugs_in_without_edits(add_module: Path) -> None
 def test_a_module_without_a_comparison_is_not_loaded(add_module: Path) -> None:
     (add_module / "broken.py").write_text("import a_package_that_nobody_has\n")
 
-    assert comparisons()[1] == ()
+    assert "broken" not in [item.module for item in comparisons()[1]]
 
 
 def test_a_module_that_needs_a_missing_package_is_left_out_with_the_reason(add_module: Path) -> None:
