@@ -136,11 +136,11 @@ class Driver:
 
     def run(self) -> None:
         """Works until nothing is left, the watch says stop or Ctrl-C is pressed."""
-        if self._journal is not None and not self._is_begun:
-            self._journal.replay(self)
         if not self._is_begun:
             self._backend.begin(self.context, self)
             self._is_begun = True
+            if self._journal is not None:
+                self._journal.replay(self)  # may finish outer choices, which the backend is told
             self._tell_cutoff()
         try:
             while not self.watch.must_stop():
