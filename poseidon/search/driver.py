@@ -22,6 +22,8 @@ from poseidon.search.watch import Progress
 FIRST_NODES = 4000
 """Search nodes of an opened outer choice's first turn; every further one has twice as many, up to `MOST_NODES`."""
 MOST_NODES = 16_000
+ENUMERATED_NODES = 4_000_000
+"""The same for a part of an enumeration (some seconds): what a process that is killed loses at the most."""
 MOST_OPEN_VALUES = 150_000_000
 """Numbers in the tables of all open outer choices together (8 bytes each)."""
 MOST_ATTEMPTS = 6
@@ -138,11 +140,11 @@ class Driver:
 
     def run(self) -> None:
         """Works until nothing is left, the watch says stop or Ctrl-C is pressed."""
-        if self._journal is not None and not self._is_begun:
-            self._journal.replay(self)
         if not self._is_begun:
             self._backend.begin(self.context, self)
             self._is_begun = True
+            if self._journal is not None:
+                self._journal.replay(self)  # may finish outer choices, which the backend is told
             self._tell_cutoff()
         try:
             while not self.watch.must_stop():
@@ -227,7 +229,7 @@ class Driver:
         cutoff_ms = shard.cutoff_ms
         if self._options.shares_best and shard.action is not Action.CHOOSE:
             cutoff_ms = self.incumbents.cutoff_for(choice.name)
-        most_nodes = min(FIRST_NODES << min(turn, 20), MOST_NODES) if self.is_exact else MOST_NODES**3
+        most_nodes = min(FIRST_NODES << min(turn, 20), MOST_NODES) if self.is_exact else ENUMERATED_NODES
         shard = replace(
             shard,
             cutoff_ms=cutoff_ms,

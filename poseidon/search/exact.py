@@ -134,9 +134,19 @@ class ExactSearch:
         charges = np.zeros(len(self._arrays.problem.kinds)) if self._relaxation is None else self._relaxation.charges
         return OpenTables(self._search.tables.parts, charges)
 
-    def take_over(self, tables: OpenTables) -> None:
-        """Uses the tables of another search of this outer choice instead of opening it."""
-        if not self._graph.complete:
+    def reopen(self, *, is_relaxed: bool) -> None:
+        """Builds the tables anew for a part of a search whose tables are gone, on the graph that its edges belong to.
+
+        Raises MemoryError where they are too large now.
+        """
+        if is_relaxed:
+            self._relax()
+        else:
+            self._begin(0)
+
+    def take_over(self, tables: OpenTables, *, is_relaxed: bool) -> None:
+        """Uses the tables of another search of this outer choice, with relaxed counts or not, instead of opening it."""
+        if is_relaxed:
             self._relaxation = CountRelaxation(self._arrays)
             self._relaxation.charges = tables.charges
             self._graph = self._relaxation.graph
@@ -158,7 +168,7 @@ class ExactSearch:
         """What is left to search; None when done."""
         if self.done or self._search is None:
             return None
-        return TreeFrontier(self._search.path, self._search.rows)
+        return TreeFrontier(self._search.path, self._search.rows, self._relaxation is not None)
 
     @property
     def floor_ms(self) -> float:

@@ -8,7 +8,7 @@ from poseidon.search.driver import Driver
 from poseidon.search.failures import failure_warnings
 from poseidon.search.result import SearchResult, SolutionStatus, TerminationReason
 from poseidon.search.run import Run
-from poseidon.search.shard import Action
+from poseidon.search.shard import Action, Found
 from poseidon.search.tolerance import is_optimal, proven_bound, tie_cutoff
 from poseidon.search.warm_start import EarlierPlan, starting_solutions
 
@@ -46,8 +46,9 @@ def _begin_from(start: EarlierPlan, driver: Driver) -> None:
     choices = sorted(driver.choices, key=lambda choice: (choice.bound_ms, choice.name))
     promising = [driver.context.problems[choice.index] for choice in choices if math.isfinite(choice.bound_ms)]
     own = [problem for problem in promising if problem.name == start.problem]
+    index_of = {choice.name: choice.index for choice in choices}
     for solution in starting_solutions([*own, *promising[:MOST_STARTS]], start):
-        driver.incumbents.offer(solution, driver.watch.seconds)
+        driver.found(Found.of(solution, index_of[solution.name]))
         driver.counters.simulations += 1
 
 

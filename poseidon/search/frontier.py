@@ -20,6 +20,8 @@ class TreeFrontier:
 
     path: Floats
     rows: Floats
+    is_relaxed: bool = False
+    """Their edges are those of a stage graph with the counts of the kinds relaxed."""
 
     @property
     def bound_ms(self) -> float:
@@ -40,7 +42,8 @@ class TreeFrontier:
 
     def _part(self, chosen: Ints) -> TreeFrontier:
         rows = np.ascontiguousarray(self.rows[chosen])
-        return TreeFrontier(np.ascontiguousarray(self.path[: int(rows[:, STAGE].max())]), rows)
+        path = np.ascontiguousarray(self.path[: int(rows[:, STAGE].max())])
+        return TreeFrontier(path, rows, self.is_relaxed)
 
 
 @dataclass(frozen=True)

@@ -174,13 +174,14 @@ def _unpacked(packed: dict[str, Any]) -> NDArray[Any]:
 
 def _frontier_to_json(frontier: Frontier) -> dict[str, Any]:
     if isinstance(frontier, TreeFrontier):
-        return {"path": _packed(frontier.path), "rows": _packed(frontier.rows)}
+        arrays = {"path": _packed(frontier.path), "rows": _packed(frontier.rows)}
+        return {**arrays, "is_relaxed": frontier.is_relaxed}
     return {"position": _packed(frontier.position)}
 
 
 def _frontier_from_json(data: dict[str, Any]) -> Frontier:
     if "path" in data:
-        return TreeFrontier(_unpacked(data["path"]), _unpacked(data["rows"]))
+        return TreeFrontier(_unpacked(data["path"]), _unpacked(data["rows"]), data["is_relaxed"])
     return OrderFrontier(_unpacked(data["position"]))
 
 

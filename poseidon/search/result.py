@@ -63,10 +63,15 @@ class Solution:
         return self.problem.name
 
     @property
-    def order_key(self) -> tuple[float, str, tuple[tuple[int, tuple[int, ...]], ...], tuple[int, ...]]:
-        """The declared total order: time, problem name, kinds and layers from the first stage on, depths."""
-        stages = tuple((stage.kind, stage.layers) for stage in self.stages)
-        return (self.iteration_time_ms, self.problem.name, stages, self.depths)
+    def order_key(self) -> tuple[float, str, tuple[tuple[int, int, int, tuple[int, ...]], ...]]:
+        """The declared total order: time, problem name, then stage by stage kind, warm-up, depth of the link after it
+        and layers: the order in which an enumeration comes upon them, so that its parts agree on the first.
+        """
+        links = (*self.depths, 0) if self.depths else (0,) * len(self.stages)
+        stages = tuple(
+            (stage.kind, sum(links[index:]), links[index], stage.layers) for index, stage in enumerate(self.stages)
+        )
+        return (self.iteration_time_ms, self.problem.name, stages)
 
 
 @dataclass

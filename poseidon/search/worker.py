@@ -107,14 +107,15 @@ class Worker:
 
     def _ready_search(self, shard: Shard) -> ExactSearch:
         """A search with the tables that were put, or with new ones where they are gone."""
+        assert isinstance(shard.frontier, TreeFrontier)
         search = self._new_search(shard.problem, shard.cutoff_ms)
         tables = self._link.get_tables(shard.problem)
         if tables is None:
-            search.open(0, shard.most_table_values)
+            search.reopen(is_relaxed=shard.frontier.is_relaxed)
             if not search.done and search.tables is not None:
                 self._link.put_tables(shard.problem, search.tables)
         else:
-            search.take_over(tables)
+            search.take_over(tables, is_relaxed=shard.frontier.is_relaxed)
         return search
 
     def _choose(self, shard: Shard) -> Outcome:

@@ -68,6 +68,24 @@ def chain(num_stages: int, num_layers: int, **changes: Any) -> Problem:
     return replace(problem, **(fields | changes))
 
 
+def medium_problem(num_kinds: int = 5) -> Problem:
+    """Kinds of two stages each in any order: with five of them some hundred search nodes to the proof."""
+    rng = random.Random(2)
+    kinds = tuple(
+        kind(
+            f"kind {index}",
+            LayerCost(rng.uniform(1, 2), rng.uniform(2, 4), rng.uniform(0, 30)),
+            stages=2,
+            max_layers=((6,),) * (2 * num_kinds),
+        )
+        for index in range(num_kinds)
+    )
+    times = tuple(tuple(rng.uniform(0.2, 6) for _ in kinds) for _ in kinds)
+    problem = replace(EXAMPLE, name="medium", kinds=kinds, assignment="stage", num_stages=2 * num_kinds)
+    problem = replace(problem, num_layers=2 * num_kinds + 6)
+    return replace(problem, num_micro_batches=8, intra_node_ms=times, inter_node_ms=times)
+
+
 def hard_problem() -> Problem:
     """Orders of four kinds that are nearly as good as the best without end: no search is over in 200 search nodes."""
     rng = random.Random(2)
@@ -86,4 +104,5 @@ def hard_problem() -> Problem:
     return replace(problem, num_micro_batches=36, intra_node_ms=times, inter_node_ms=times)
 
 
+MEDIUM = medium_problem()
 HARD = hard_problem()
