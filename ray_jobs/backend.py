@@ -5,9 +5,10 @@ from __future__ import annotations
 import itertools
 import math
 import pickle
+import sys
 import time
 from collections.abc import Sequence
-from contextlib import ExitStack, suppress
+from contextlib import ExitStack, redirect_stdout, suppress
 from typing import Any
 
 import numpy as np
@@ -219,7 +220,8 @@ class RayBackend:
             ray.kill(self._actor)
         self._checkpoint.unlink(missing_ok=True)
         if self._leaves_cluster:
-            ray.shutdown()
+            with redirect_stdout(sys.stderr):  # what Ray had kept back to print later, it prints now, and not in a thread
+                ray.shutdown()
         self._output.close()
 
 

@@ -34,7 +34,7 @@ def ray_processes(folder: str, *words: str) -> list[int]:
 
     The title of a worker hides its environment and its arguments, but not where it writes its output.
     """
-    return [pid for pid in _all() if all(word in _line(pid) for word in words) and _writes_to(pid, folder)]
+    return [pid for pid in with_words(*words) if _writes_to(pid, folder)]
 
 
 def ray_workers(folder: str, title: str = "") -> list[int]:
@@ -44,9 +44,9 @@ def ray_workers(folder: str, title: str = "") -> list[int]:
     return found if title else [pid for pid in found if not _line(pid).startswith(idle)]
 
 
-def children(parents: list[int], *words: str) -> list[int]:
-    """Ids of the child processes of some processes whose command line holds all the words."""
-    return [pid for pid in _all() if _parent(pid) in parents and all(word in _line(pid) for word in words)]
+def with_words(*words: str) -> list[int]:
+    """Ids of all processes of this machine whose command line holds all the words."""
+    return [pid for pid in _all() if all(word in _line(pid) for word in words)]
 
 
 def marked(mark: str) -> list[int]:

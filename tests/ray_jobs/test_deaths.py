@@ -146,6 +146,7 @@ def test_a_plan_survives_the_worker_that_told_of_it_and_died(cluster: str, ray_f
     silence = ray.remote(num_cpus=0)(nothing).remote()
     backend = Deaf(leaves_cluster=False)
     killed: list[int] = []
+    pruned = replace(UNPRUNED, layer_pruning=True)  # by the best of all: what is as fast is not found again
     best_of_all_ms = long_answer().solutions[0].iteration_time_ms
 
     def kill_when_known() -> None:
@@ -161,7 +162,8 @@ def test_a_plan_survives_the_worker_that_told_of_it_and_died(cluster: str, ray_f
     killer = threading.Thread(target=kill_when_known, daemon=True)
     killer.start()
     try:
-        assert_undisturbed(solve([long_problem()], UNPRUNED, backend=backend))
+        result = solve([long_problem()], pruned, backend=backend)
+        assert essence(result) == essence(long_answer())
         killer.join(60)
         assert killed
     finally:
