@@ -21,7 +21,7 @@ def ray_backend(address: str, num_workers: int | None = None) -> Backend:
     """
     from ray_jobs.connect import connect
 
-    connect(address, num_workers)
+    is_new = connect(address, num_workers)
     from ray_jobs.backend import RayBackend
 
-    return RayBackend()
+    return RayBackend(leaves_cluster=is_new)

@@ -29,7 +29,7 @@ PAUSE_S = 0.2
 class Client:
     """A worker process's part in one search; also the link of its worker (`poseidon.search.worker.Link`)."""
 
-    def __init__(self, search: str, context: NDArray[Any], actor: Any) -> None:
+    def __init__(self, search: int, context: NDArray[Any], actor: Any) -> None:
         """`context` is a pickled `Context`, `actor` the handle of the `IncumbentActor`."""
         self.search = search
         self.cell = IncumbentCell(bytearray(SIZE))
@@ -106,7 +106,7 @@ def _may_come_back(error: ray.exceptions.RayActorError) -> bool:
 _present: Client | None = None
 
 
-def client_of(search: str, context: NDArray[Any], actor: Any) -> Client:
+def client_of(search: int, context: NDArray[Any], actor: Any) -> Client:
     """The client of a search in this process; that of an earlier search is dropped."""
     global _present
     if _present is None or _present.search != search:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import importlib
 import importlib.util
 import logging
 import os
@@ -12,6 +13,7 @@ import threading
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
+from typing import Any, cast
 
 from poseidon.errors import InputError, Mistake
 
@@ -24,8 +26,8 @@ OBJECT_STORE_BYTES = 500 * 2**20
 """Shared memory of a cluster that is started here."""
 
 
-def connect(address: str, num_workers: int | None = None) -> None:
-    """Connects this process to a cluster; does nothing where it is connected already.
+def connect(address: str, num_workers: int | None = None) -> bool:
+    """Connects this process to a cluster; does nothing, and returns False, where it is connected already.
 
     `address` is HOST:PORT of the head, `auto` or `local` (see `ray_backend`). Raises InputError.
     """
@@ -34,10 +36,10 @@ def connect(address: str, num_workers: int | None = None) -> None:
     import ray
 
     if ray.is_initialized():
-        return
+        return False
     if address == "local":
         _start_local(num_workers)
-        return
+        return True
     target = _target(address)
     _reach(address, target)
     try:
@@ -46,6 +48,7 @@ def connect(address: str, num_workers: int | None = None) -> None:
     except (ConnectionError, RuntimeError, ValueError, OSError) as error:
         reason = " ".join(str(error).split())[:200] or type(error).__name__
         raise _refused(address, f"the cluster at {target} does not let this process in: {reason}") from None
+    return True
 
 
 def _start_local(num_workers: int | None) -> None:
@@ -90,7 +93,8 @@ def _reach(address: str, target: str) -> None:
         raise _refused(address, f"{target} is no HOST:PORT of a cluster's head; accepted: HOST:PORT, auto, local")
     try:
         with socket.create_connection((host.strip("[]"), int(port)), timeout=REACH_S) as probe:
-            if os.environ.get("RAY_USE_TLS", "0") != "1" and not _speaks_http2(probe):
+            is_plain = os.environ.get("RAY_USE_TLS", "0") != "1"
+            if is_plain and not (_speaks_http2(probe) and _is_head(target)):
                 raise _refused(address, NO_HEAD.format(target))
     except OSError as error:
         reason = error.strerror or str(error)
@@ -103,6 +107,21 @@ def _speaks_http2(probe: socket.socket) -> bool:
     probe.sendall(b"PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n" + empty_settings)
     answer = probe.recv(9)
     return len(answer) == len(empty_settings) and answer[3] == empty_settings[3]
+
+
+def _is_head(target: str) -> bool:
+    """Whether a gRPC server is the head: the others of a cluster do not know the question. Ray itself asks for long."""
+    modules = ("grpc", "ray.core.generated.gcs_service_pb2", "ray.core.generated.gcs_service_pb2_grpc")
+    try:
+        grpc, messages, services = (cast(Any, importlib.import_module(name)) for name in modules)
+    except ImportError:
+        return True  # then ray.init finds out
+    with grpc.insecure_channel(target, options=(("grpc.enable_http_proxy", 0),)) as channel:
+        try:
+            services.NodeInfoGcsServiceStub(channel).CheckAlive(messages.CheckAliveRequest(), timeout=REACH_S)
+        except grpc.RpcError as error:
+            return bool(error.code() is not grpc.StatusCode.UNIMPLEMENTED)
+    return True
 
 
 def _refused(address: str, reason: str) -> InputError:

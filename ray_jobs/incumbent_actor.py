@@ -10,7 +10,7 @@ import asyncio
 import math
 import os
 import pickle
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
@@ -55,7 +55,8 @@ class News:
 class Rules:
     """What the actor must know of a search."""
 
-    search: str
+    search: int
+    """Its number; a later search of the same driver has a higher one, so that calls may arrive in any order."""
     names: tuple[str, ...]
     """Of the outer choices."""
     count: int
@@ -66,7 +67,7 @@ class Rules:
     """Whether workers are told a time to beat."""
 
 
-NO_SEARCH = Rules("", (), 1, 0.0, False)
+NO_SEARCH = Rules(0, (), 1, 0.0, False)
 
 
 class IncumbentActor:
@@ -77,10 +78,12 @@ class IncumbentActor:
         self._checkpoint = Path(checkpoint)
         self._epoch = os.urandom(8).hex()
         self._changed = asyncio.Event()
+        self._version = 0
         self._set_rules(NO_SEARCH)
         if self._checkpoint.exists():
-            rules, offers = pickle.loads(self._checkpoint.read_bytes())
+            rules, is_over, offers = pickle.loads(self._checkpoint.read_bytes())
             self._set_rules(rules)
+            self._is_over = is_over
             for offer in offers:
                 self._incumbents.offer(offer, 0.0)
                 self._offers.append(offer.found)
@@ -89,20 +92,30 @@ class IncumbentActor:
         self._rules = rules
         self._ranks = {name: rank for rank, name in enumerate(sorted(rules.names))}
         self._incumbents: Incumbents[Offer] = Incumbents(rules.count, rules.tie)
-        self._version = 0
-        self._stop = self._hungry = False
+        self._is_over = self._stop = self._hungry = False
         self._offers: list[Found] = []
 
     async def begin(self, rules: Rules) -> None:
         """Begins with a search; whoever waits for news of the one before is told that it is over."""
-        if rules.search != self._rules.search:
+        if rules.search > self._rules.search:
             self._set_rules(rules)
             self._save()
             self._tell()
 
-    async def offer(self, search: str, found: Found) -> None:
+    async def end(self, search: int) -> None:
+        """Ends a search: whoever waits for news of it is told so."""
+        if search >= self._rules.search and not self._is_past(search):
+            self._set_rules(replace(NO_SEARCH, search=search))
+            self._is_over = True
+            self._save()
+            self._tell()
+
+    def _is_past(self, search: int) -> bool:
+        return search < self._rules.search or (search == self._rules.search and self._is_over)
+
+    async def offer(self, search: int, found: Found) -> None:
         """Takes a plan; offering the same one again changes nothing."""
-        if search != self._rules.search:
+        if search != self._rules.search or self._is_over:
             return
         if self._incumbents.offer(Offer(self._rules.names[found.problem], found), 0.0):
             self._offers.append(found)
@@ -111,31 +124,38 @@ class IncumbentActor:
 
     def _save(self) -> None:
         unfinished = self._checkpoint.with_suffix(".new")
-        unfinished.write_bytes(pickle.dumps((self._rules, self._incumbents.solutions)))
+        unfinished.write_bytes(pickle.dumps((self._rules, self._is_over, self._incumbents.solutions)))
         unfinished.rename(self._checkpoint)
 
-    async def set_flags(self, stop: bool, hungry: bool) -> None:
+    async def set_flags(self, search: int, stop: bool, hungry: bool) -> None:
         """Whether workers are to hand back what they have, at once or to share it out."""
-        if (stop, hungry) != (self._stop, self._hungry):
+        if search == self._rules.search and (stop, hungry) != (self._stop, self._hungry):
             self._stop, self._hungry = stop, hungry
             self._tell()
 
-    async def news(self, search: str, epoch: str, version: int, timeout_s: float) -> News:
+    async def news(self, search: int, epoch: str, version: int, timeout_s: float) -> News:
         """What holds now, as soon as it is another version than the one that is known, or when the time is up."""
-        if (search, epoch, version) == (self._rules.search, self._epoch, self._version):
+        is_ahead = search > self._rules.search  # this actor is new and was not told of the search yet
+        if is_ahead or (not self._is_past(search) and (epoch, version) == (self._epoch, self._version)):
             await self._change(timeout_s)
-        name = self._incumbents.cutoff_name if self._rules.shares else ""
-        cutoff_ms = self._incumbents.cutoff_ms if name else math.inf
-        rank = self._ranks[name] if name else NOBODY
-        is_over = search != self._rules.search
-        return News(self._epoch, self._version, cutoff_ms, rank, self._stop, self._hungry, is_over)
+        is_present = search == self._rules.search
+        name = self._incumbents.cutoff_name if self._rules.shares and is_present else ""
+        return News(
+            epoch=self._epoch,
+            version=self._version,
+            cutoff_ms=self._incumbents.cutoff_ms if name else math.inf,
+            rank=self._ranks[name] if name else NOBODY,
+            stop=self._stop and is_present,
+            hungry=self._hungry and is_present,
+            is_over=self._is_past(search),
+        )
 
-    async def offers(self, search: str, epoch: str, known: int, timeout_s: float) -> tuple[str, int, list[Found]]:
+    async def offers(self, search: int, epoch: str, known: int, timeout_s: float) -> tuple[str, int, list[Found]]:
         """The plans that were taken after the first `known` ones, as soon as there are any or when the time is up."""
+        if epoch == self._epoch and (search != self._rules.search or known >= len(self._offers)):
+            await self._change(timeout_s)
         if search != self._rules.search:
             return self._epoch, 0, []
-        if epoch == self._epoch and known >= len(self._offers):
-            await self._change(timeout_s)
         first = known if epoch == self._epoch else 0
         return self._epoch, len(self._offers), self._offers[first:]
 

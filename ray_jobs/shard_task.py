@@ -16,7 +16,7 @@ if TYPE_CHECKING:
 
 @ray.remote(num_cpus=1, max_retries=0, num_returns=2)
 def run_shard(
-    search: str, context: NDArray[Any], actor: list[Any], shard: Shard, tables: OpenTables | None
+    search: int, context: NDArray[Any], actor: list[Any], shard: Shard, tables: OpenTables | None
 ) -> tuple[Outcome | Failure, OpenTables | None]:
     """Runs a shard; returns what came of it, and the tables that it built for others.
 

@@ -1,11 +1,12 @@
 """Searches whose workers, actor, nodes and driver are killed at random: every one must end with the reference plan.
 
-    python tests/benchmarks/chaos.py local|ray [FIRST_SEED] [RUNS]
+    python -m tests.benchmarks.chaos local|ray [FIRST_SEED] [RUNS] [MOST_BLOWS]
 
 The search is the brute force over some outer choices of setting 1: real processes of `poseidon-search`, with a journal.
 It must find the plan and the bound of an undisturbed search and simulate every configuration exactly once (what was
 being worked on by a process that was killed is not counted, and done again). Nothing may be left behind: no process, no
-shared memory, no journal.
+shared memory, no journal. Only processes that this program started are killed: other searches and other Ray clusters
+of the machine are left alone.
 """
 
 from __future__ import annotations
@@ -13,7 +14,6 @@ from __future__ import annotations
 import json
 import os
 import random
-import signal
 import subprocess
 import sys
 import tempfile
@@ -24,6 +24,8 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
+from tests.processes import kill, marked, ray_environment, ray_processes, ray_workers, wait_until, with_words
+
 EXPERIMENT = Path(__file__).parents[2] / "configs" / "experiments" / "setting1.yaml"
 OPTIONS = ("--policy", "brute-force", "--fixed-dp", "2", "--fixed-tp", "1")
 MOST_DRIVER_KILLS = 2
@@ -31,6 +33,8 @@ LONGEST_S = 400.0
 PAUSES_S = (0.7, 2.5)
 """Range of the time between two blows."""
 MOST_BLOWS = 12
+MARK = f"POSEIDON_CHAOS={os.getpid()}-{os.urandom(4).hex()}"
+"""In the environment of every process that this program starts."""
 Plan = dict[str, Any]
 Blow = Callable[[], bool]
 
@@ -46,7 +50,7 @@ def command(*options: str) -> list[str]:
     return [sys.executable, "-m", "poseidon.cli", "search", str(EXPERIMENT), *OPTIONS, *options]
 
 
-def disturbed(seed: int, where: tuple[str, ...], others: dict[str, Blow]) -> tuple[Plan, Counter[str]]:
+def disturbed(seed: int, where: tuple[str, ...], others: dict[str, Blow], most_blows: int) -> tuple[Plan, Counter[str]]:
     """The plan of a search at which blows are dealt, and how many of each kind; `others` return whether they hit."""
     rng = random.Random(seed)
     blows: Counter[str] = Counter()
@@ -57,7 +61,7 @@ def disturbed(seed: int, where: tuple[str, ...], others: dict[str, Blow]) -> tup
         while True:
             try:
                 output, errors = driver.communicate(timeout=rng.uniform(*PAUSES_S))
-                if driver.returncode == 0 or not blows["node"] or blows["node of the driver"] == MOST_BLOWS:
+                if driver.returncode == 0 or not blows["node"] or blows["node of the driver"] == most_blows:
                     break
                 time.sleep(PAUSES_S[1])  # until the cluster knows which nodes it has
                 driver = start(options)  # Ray ends a driver with the node that it is connected to
@@ -68,7 +72,7 @@ def disturbed(seed: int, where: tuple[str, ...], others: dict[str, Blow]) -> tup
                     driver.kill()
                     raise AssertionError(f"seed {seed}: not over after {LONGEST_S} s, blows {blows}") from None
             blow = rng.choice([*others, "driver"])
-            if blows.total() >= MOST_BLOWS:
+            if blows.total() >= most_blows:
                 continue
             if blow == "driver" and blows["driver"] < MOST_DRIVER_KILLS:
                 driver.kill()
@@ -89,58 +93,45 @@ def start(options: tuple[str, ...]) -> subprocess.Popen[str]:
     )
 
 
-def processes(*words: str) -> list[int]:
-    """Ids of the processes of this machine whose command line holds all these words."""
-    found = []
-    for entry in Path("/proc").iterdir():
-        if entry.name.isdigit() and int(entry.name) != os.getpid():
-            try:
-                line = (entry / "cmdline").read_bytes().replace(b"\0", b" ").decode(errors="replace")
-            except OSError:
-                continue
-            if all(word in line for word in words):
-                found.append(int(entry.name))
-    return sorted(found)
-
-
 def kill_one(find: Callable[[], list[int]], rng: random.Random) -> bool:
     """Kills one of some processes."""
     ids = find()
-    if not ids:
-        return False
-    try:
-        os.kill(rng.choice(ids), signal.SIGKILL)
-    except ProcessLookupError:
-        return False
-    return True
+    return bool(ids) and kill(rng.choice(ids))
 
 
 def local_workers() -> list[int]:
-    """Ids of all worker processes of local searches."""
-    return processes("multiprocessing.spawn", "spawn_main")
+    """Ids of the worker processes of all drivers of this program, also of those that were killed."""
+    return [pid for pid in marked(MARK) if pid in with_words("multiprocessing.spawn", "spawn_main")]
 
 
-def run_local(seed: int) -> tuple[Plan, Counter[str]]:
+def run_local(seed: int, most_blows: int) -> tuple[Plan, Counter[str]]:
     """With two worker processes."""
     rng = random.Random(f"workers {seed}")
-    plan, blows = disturbed(seed, ("--workers", "2"), {"worker": lambda: kill_one(local_workers, rng)})
-    shared = Path("/dev/shm") if Path("/dev/shm").is_dir() else Path(tempfile.gettempdir())
+    plan, blows = disturbed(seed, ("--workers", "2"), {"worker": lambda: kill_one(local_workers, rng)}, most_blows)
     assert wait_until(lambda: not local_workers()), "worker processes are left behind"
-    assert not list(shared.glob("poseidon-workers-*")), "shared memory is left behind"
+    assert not shared_memory(), "shared memory is left behind"
     return plan, blows
 
 
-def run_ray(seed: int) -> tuple[Plan, Counter[str]]:
+def shared_memory() -> list[Path]:
+    """Folders of worker processes whose driver is gone."""
+    shared = Path("/dev/shm") if Path("/dev/shm").is_dir() else Path(tempfile.gettempdir())
+    return [path for path in shared.glob("poseidon-workers-*") if not Path("/proc", path.name.split("-")[2]).exists()]
+
+
+def run_ray(seed: int, most_blows: int) -> tuple[Plan, Counter[str]]:
     """On a Ray cluster of a head and two nodes, all on this machine."""
     rng = random.Random(f"cluster {seed}")
+    folder = os.environ["RAY_TMPDIR"]
     with cluster() as (address, nodes):
         blows: dict[str, Blow] = {
-            "worker": lambda: kill_one(lambda: processes("ray::"), rng),
-            "actor": lambda: kill_one(lambda: processes("ray::IncumbentActor"), rng),
+            "worker": lambda: kill_one(lambda: ray_workers(folder), rng),
+            "actor": lambda: kill_one(lambda: ray_processes(folder, "ray::IncumbentActor"), rng),
             "node": lambda: nodes.replace(rng),
         }
-        result = disturbed(seed, ("--ray", address), blows)
-    assert wait_until(lambda: not processes("ray::") and not processes("raylet")), "Ray processes are left behind"
+        result = disturbed(seed, ("--ray", address), blows, most_blows)
+    assert wait_until(lambda: not ray_processes(folder)), "Ray processes are left behind"
+    assert not list(Path(folder).glob("poseidon-incumbent-*")), "the actor's file is left behind"
     return result
 
 
@@ -171,16 +162,6 @@ def cluster() -> Iterator[tuple[str, Nodes]]:
         made.shutdown()
 
 
-def wait_until(holds: Callable[[], bool], seconds: float = 30.0) -> bool:
-    """Whether something comes true in time."""
-    until = time.monotonic() + seconds
-    while not holds():
-        if time.monotonic() > until:
-            return False
-        time.sleep(0.2)
-    return True
-
-
 def assert_same(plan: Plan, expected: Plan) -> None:
     """The same plan with the same proof, every configuration simulated once."""
     for field in ("status", "iteration_time_ms", "lower_bound_ms", "gap", "dp", "pp", "stages", "micro_batch_size"):
@@ -193,12 +174,22 @@ def assert_same(plan: Plan, expected: Plan) -> None:
 def main() -> None:
     """Runs one seed after the other."""
     how = {"local": run_local, "ray": run_ray}[sys.argv[1]]
+    os.environ["POSEIDON_CHAOS"] = MARK.partition("=")[2]
+    with tempfile.TemporaryDirectory(prefix="ray", dir="/tmp", ignore_cleanup_errors=True) as folder:
+        if how is run_ray:
+            os.environ.update(ray_environment(folder))
+        run_all(how)
+
+
+def run_all(how: Callable[[int, int], tuple[Plan, Counter[str]]]) -> None:
+    """One seed after the other, as the command line says."""
     first, runs = (int(sys.argv[2]) if len(sys.argv) > 2 else 1), (int(sys.argv[3]) if len(sys.argv) > 3 else 20)
+    most_blows = int(sys.argv[4]) if len(sys.argv) > 4 else MOST_BLOWS
     expected = reference()
     total: Counter[str] = Counter()
     for seed in range(first, first + runs):
         started = time.monotonic()
-        plan, blows = how(seed)
+        plan, blows = how(seed, most_blows)
         assert_same(plan, expected)
         total += blows
         print(f"seed {seed}: {time.monotonic() - started:5.1f} s, {dict(sorted(blows.items()))}", flush=True)
