@@ -9,8 +9,9 @@ from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
     from poseidon.search.backend import Backend
+    from poseidon.sweep.executor import Executor
 
-__all__ = ["ray_backend"]
+__all__ = ["ray_backend", "ray_runs"]
 
 
 def ray_backend(address: str, num_workers: int | None = None) -> Backend:
@@ -25,3 +26,13 @@ def ray_backend(address: str, num_workers: int | None = None) -> Backend:
     from ray_jobs.backend import RayBackend
 
     return RayBackend(leaves_cluster=is_new)
+
+
+def ray_runs(address: str, num_workers: int | None = None) -> Executor:
+    """What does the runs of a sweep on a Ray cluster; see `ray_backend`."""
+    from ray_jobs.connect import connect
+
+    connect(address, num_workers)
+    from ray_jobs.sweep import RayTasks
+
+    return RayTasks()

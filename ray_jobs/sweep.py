@@ -2,37 +2,22 @@
 
 from __future__ import annotations
 
-import os
-import signal
-import socket
-import sys
 import time
 from collections import deque
-from collections.abc import Callable, Generator, Iterable, Iterator
-from contextlib import contextmanager, redirect_stdout
+from collections.abc import Callable, Generator, Iterable
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from typing import Any
 
 import ray
 
-from poseidon.errors import PoseidonError
 from poseidon.sweep.executor import MOST_RESUBMISSIONS, Finished
 from poseidon.sweep.grid import Run
 from poseidon.sweep.outcome import Outcome
 from poseidon.sweep.run import do_run, failed_outcome
+from ray_jobs.output import ray_on_standard_error
 
-CONNECT_S = 5.0
-"""How long a named cluster may take to answer at all."""
-OBJECT_STORE_BYTES = 200 * 2**20
-"""Of a cluster that is started here: experiments and outcomes are small."""
 POLL_S = 1.0
-
-
-class NoClusterError(PoseidonError):
-    """There is no Ray cluster where one was asked for."""
-
-    exit_code = 2
 
 
 @ray.remote(max_retries=0)
@@ -49,21 +34,17 @@ class _Job:
 
 
 class RayTasks:
-    """A Ray cluster: the one at `address`, the one that this job runs in, or one of this machine alone."""
+    """The cluster that this process is connected to (`ray_jobs.ray_runs`)."""
 
     backend = "ray"
 
-    def __init__(self, address: str | None = None) -> None:
-        """`address`: host:port, "auto" (one that runs already) or None (RAY_ADDRESS, else one of our own)."""
-        self._address = address or os.environ.get("RAY_ADDRESS") or "local"
-
     def finished(self, runs: Iterable[Run], started: Callable[[Run], None]) -> Generator[Finished, None, None]:
-        """See `poseidon.sweep.executor.Executor`; raises NoClusterError when no cluster answers."""
-        waiting = deque((run, 1) for run in runs)
-        if not waiting:
-            return
-        with _connected(self._address):
-            yield from _fold(waiting, started)
+        """See `poseidon.sweep.executor.Executor`; leaves the cluster at the end."""
+        try:
+            with ray_on_standard_error():
+                yield from _fold(deque((run, 1) for run in runs), started)
+        finally:
+            ray.shutdown()
 
 
 def _fold(waiting: deque[tuple[Run, int]], started: Callable[[Run], None]) -> Generator[Finished, None, None]:
@@ -101,43 +82,3 @@ def _collect(reference: Any, job: _Job, waiting: deque[tuple[Run, int]]) -> Fini
         return Finished(job.run, outcome, job.attempts)
     seconds = time.time() - job.started_at.timestamp()
     return Finished(job.run, failed_outcome(reason, job.started_at, seconds), job.attempts)
-
-
-@contextmanager
-def _connected(address: str) -> Iterator[None]:
-    """A connection to a cluster, ended afterwards; a cluster that was started here ends with it."""
-    if ray.is_initialized():
-        yield
-        return
-    options: dict[str, Any] = {"address": address, "logging_level": "ERROR", "log_to_driver": False}
-    if address == "local":
-        options |= {"include_dashboard": False, "object_store_memory": OBJECT_STORE_BYTES}
-    _check_answers(address)
-    handlers = {number: signal.getsignal(number) for number in (signal.SIGINT, signal.SIGTERM)}
-    try:
-        ray.init(**options)
-    except (OSError, ValueError, RuntimeError, ray.exceptions.RayError) as error:
-        hint = "ray start --head starts one, and --ray alone a private one" if address == "auto" else _first_line(error)
-        raise NoClusterError(f"--ray {address}: no Ray cluster can be used: {hint}") from None
-    try:
-        for number, handler in handlers.items():  # ray.init replaces them, and its own end without a word from us
-            signal.signal(number, handler)
-        with redirect_stdout(sys.stderr):  # Ray prints to standard output that a worker died, whatever it is told
-            yield
-    finally:
-        ray.shutdown()
-
-
-def _check_answers(address: str) -> None:
-    """Raises NoClusterError when nobody listens at host:port: Ray itself would wait for a minute."""
-    host, _, port = address.removeprefix("ray://").rpartition(":")
-    if not host or not port.isdecimal():
-        return
-    try:
-        socket.create_connection((host, int(port)), CONNECT_S).close()
-    except OSError as error:
-        raise NoClusterError(f"--ray {address}: no Ray cluster answers there: {error.strerror or error}") from None
-
-
-def _first_line(error: Exception) -> str:
-    return (str(error).splitlines() or [type(error).__name__])[0]

@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-import os
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import click
 
+from poseidon.cli.backend_options import backend_options, place_of
 from poseidon.cli.exit_codes import ExitCode
 from poseidon.cli.reporting import Reporting
 from poseidon.cli.result_options import result_options
@@ -29,14 +29,7 @@ if TYPE_CHECKING:
 @click.option("--list", "only_list", is_flag=True, help="Print the runs without doing them.")
 @click.option("--dry-run", "only_list", is_flag=True, help="The same as --list.")
 @click.option("--restart", is_flag=True, help="Forget the runs that DIR holds; do all of them anew.")
-@click.option("--workers", type=click.IntRange(1), metavar="N", help="Local worker processes (default: this process).")
-@click.option(
-    "--ray",
-    is_flag=False,
-    flag_value="",
-    metavar="[ADDRESS]",
-    help="On a Ray cluster: at ADDRESS, or the one that runs here (auto), or a local one.",
-)
+@backend_options
 @result_options
 def sweep(
     file: Path,
@@ -62,8 +55,6 @@ def sweep(
     from poseidon.sweep.store import Store
     from poseidon.sweep.sweep import load_sweep
 
-    if workers is not None and ray is not None:
-        raise click.UsageError("give either --workers or --ray, not both")
     if out is None and not only_list:
         raise click.UsageError("missing option '--out', which says where the rows go")
     reporting = Reporting(as_json, quiet)
@@ -80,26 +71,19 @@ def sweep(
 
 
 def _executor(workers: int | None, ray: str | None) -> Executor:
-    """Where the runs are done; inside a Ray job that is its cluster, unless --workers says otherwise."""
-    if ray is not None or (workers is None and "RAY_JOB_CONFIG_JSON_ENV_VAR" in os.environ):
-        return _ray_executor(ray or None)
-    if workers is not None and workers > 1:
+    """Where the runs are done."""
+    place = place_of(workers, ray)
+    if place.ray is not None:
+        from ray_jobs import ray_runs
+
+        return ray_runs(place.ray, place.workers)
+    if place.workers is not None and place.workers > 1:
         from poseidon.sweep.processes import WorkerProcesses
 
-        return WorkerProcesses(workers)
+        return WorkerProcesses(place.workers)
     from poseidon.sweep.executor import InProcess
 
     return InProcess()
-
-
-def _ray_executor(address: str | None) -> Executor:
-    try:
-        from ray_jobs.sweep import RayTasks
-    except ImportError as error:
-        raise click.UsageError(
-            f"--ray needs Ray, which can't be loaded here ({error}); --workers does without"
-        ) from None
-    return RayTasks(address)
 
 
 def _conduct(

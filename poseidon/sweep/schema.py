@@ -83,7 +83,7 @@ COLUMNS = (
     Column("simulations", pa.int64(), "complete configurations timed"),
     Column("search_s", pa.float64(), "seconds of the search, from the inputs read to the plan proven"),
     Column("warnings", _list(pa.string()), "warnings of the search"),
-    Column("backend", pa.string(), "in-process, processes or ray"),
+    Column("backend", pa.string(), "in-process, local or ray"),
     Column("attempts", pa.int32(), "times that the run was begun; more than 1 after a worker died"),
     Column("started_at", pa.timestamp("us", tz="UTC"), "when the run began"),
     Column("run_s", pa.float64(), "seconds of the whole run, checks of the plan included"),

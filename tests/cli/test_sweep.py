@@ -129,8 +129,8 @@ def test_without_ray_there_is_one_clear_line(
     ran = cli("sweep", sweep_file(), "--out", tmp_path / "out", "--ray")
     assert ran.status == 2
     [line] = ran.mistakes
-    assert "--ray needs Ray" in line
-    assert "--workers does without" in line
+    assert "--ray auto: Ray is not installed" in line
+    assert "--workers N needs no Ray" in line
 
 
 def test_a_directory_that_cannot_be_made_is_one_line(cli: Any, sweep_file: Callable[..., Path], tmp_path: Path) -> None:

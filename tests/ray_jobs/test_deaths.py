@@ -19,7 +19,7 @@ from poseidon.search.options import SearchOptions
 from poseidon.search.result import SearchResult, SolutionStatus, TerminationReason
 from poseidon.search.solve import solve
 from poseidon.search.watch import Progress
-from tests.processes import kill, ray_workers, wait_until
+from tests.processes import kill, ray_workers
 from tests.ray_jobs import poison
 from tests.ray_jobs.searches import UNPRUNED, effort, essence, long_answer, long_problem
 from tests.search.example import EXAMPLE
@@ -77,7 +77,9 @@ def test_a_killed_actor_comes_back_with_what_it_knew(backend: RayBackend, ray_fo
 
 def test_worker_and_actor_killed_one_after_the_other(backend: RayBackend, ray_folder: str) -> None:
     before = actor_id(backend)
-    blows = Blows(lambda: ray_workers(ray_folder, "search"), lambda: [before], lambda: ray_workers(ray_folder, "search"))
+    blows = Blows(
+        lambda: ray_workers(ray_folder, "search"), lambda: [before], lambda: ray_workers(ray_folder, "search")
+    )
     assert_undisturbed(solve([long_problem()], UNPRUNED, blows, backend=backend))
     assert len(blows.killed) == 3
 

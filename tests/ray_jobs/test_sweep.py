@@ -121,7 +121,7 @@ def test_a_killed_ray_worker_costs_nothing_but_its_run(
     assert here.returncode == 0
 
     folder = ray_environment["RAY_TMPDIR"]
-    process = start(ray_environment, sweep_file, "--out", tmp_path / "ray", "--ray")
+    process = start(ray_environment, sweep_file, "--out", tmp_path / "ray", "--ray", "local")
     os.kill(worker_of_the_slow_run(folder, tmp_path / "ray"), signal.SIGKILL)
     printed, complaints = process.communicate(timeout=TIMEOUT_S)
     assert process.returncode == 0, complaints
@@ -138,7 +138,7 @@ def test_a_killed_ray_worker_costs_nothing_but_its_run(
 def test_ctrl_c_keeps_what_is_done_and_leaves_no_ray_process(
     ray_environment: dict[str, str], sweep_file: Path, tmp_path: Path
 ) -> None:
-    process = start(ray_environment, sweep_file, "--out", tmp_path / "out", "--ray")
+    process = start(ray_environment, sweep_file, "--out", tmp_path / "out", "--ray", "local")
     worker = worker_of_the_slow_run(ray_environment["RAY_TMPDIR"], tmp_path / "out")
     process.send_signal(signal.SIGINT)
     _, complaints = process.communicate(timeout=TIMEOUT_S)
@@ -156,4 +156,4 @@ def test_no_cluster_is_one_clear_line(ray_environment: dict[str, str], sweep_fil
     _, complaints = process.communicate(timeout=TIMEOUT_S)
     assert process.returncode == 2
     [line] = complaints.splitlines()
-    assert line.startswith("--ray 127.0.0.1:1: no Ray cluster answers there: ")
+    assert line.startswith("command line: --ray 127.0.0.1:1: no Ray cluster answers at 127.0.0.1:1: ")
