@@ -108,6 +108,8 @@ class Outcome:
     """Numbers in the tables that were built."""
     given_up: bool = False
     """The outer choice has too many device states: its bound is all that is known."""
+    is_cut_short: bool = False
+    """It was stopped before there was anything to hand back: all of the shard is left."""
     num_above: int = 0
     has_layer_cuts: bool = False
     """The layer rule of the paper cut some branch."""
