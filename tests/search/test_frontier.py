@@ -32,7 +32,7 @@ from poseidon.search.thresholds import achievable, limits_under, spread
 from tests.search.checking import assert_feasible, same
 from tests.search.example import HARD, medium_problem
 from tests.search.scattered import Scattered, read_only, small_slices
-from tests.search.strategies import EVERYTHING, SCHEDULES, Space, examples, problems
+from tests.search.strategies import EVERYTHING, SCHEDULES, examples, problems
 
 OPTIONS = SearchOptions()
 LONG = replace(EVERYTHING, stages=(2, 5), spare_layers=(2, 6))
