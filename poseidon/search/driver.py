@@ -276,6 +276,9 @@ class Driver:
                 self._take_failure(event)
             elif event.number in self._in_flight:
                 shard = self._in_flight.pop(event.number)
+                if event.is_cut_short:
+                    self._put(shard, self._turns[shard.number])
+                    continue
                 if self._journal is not None and shard.action is not Action.CHOOSE:
                     self._journal.note_outcome(event, self.next_number)
                 self.apply(shard, event)

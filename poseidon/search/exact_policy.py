@@ -71,7 +71,7 @@ def _result(driver: Driver, proven: SearchResult | None = None, lower_bound_ms: 
         lower_bound_ms = min(driver.incumbents.best_ms, driver.lower_bound_ms)
     return SearchResult(
         status=_status(driver, lower_bound_ms),
-        termination=_termination(driver, lower_bound_ms) if proven is None else proven.termination,
+        termination=_termination(driver, lower_bound_ms) if proven is None else _after_choice(driver, proven),
         solutions=driver.incumbents.solutions,
         lower_bound_ms=lower_bound_ms,
         seconds=driver.watch.seconds,
@@ -103,6 +103,11 @@ def _termination(driver: Driver, lower_bound_ms: float) -> TerminationReason:
     if driver.context.options.gap > 0 and not proven:
         return TerminationReason.GAP
     return TerminationReason.COMPLETE
+
+
+def _after_choice(driver: Driver, proven: SearchResult) -> TerminationReason:
+    """A choice among equals that was cut short leaves the plan to chance: then the search is not over."""
+    return driver.watch.stopped or proven.termination
 
 
 def _warnings(driver: Driver) -> tuple[str, ...]:

@@ -110,6 +110,8 @@ class Outcome:
     """The outer choice has too many device states: its bound is all that is known."""
     cpu_seconds: float = 0.0
     """CPU time that the worker's process spent on it."""
+    is_cut_short: bool = False
+    """It was stopped before there was anything to hand back: all of the shard is left."""
     num_above: int = 0
     has_layer_cuts: bool = False
     """The layer rule of the paper cut some branch."""

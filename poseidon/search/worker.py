@@ -152,6 +152,7 @@ class Worker:
             counters=search.take_counters(),
             table_values=0 if search.done else search.table_values,
             given_up=search.given_up,
+            is_cut_short=not search.done and search.tables is None,
         )
 
 

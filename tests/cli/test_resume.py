@@ -88,6 +88,18 @@ def of_session(leader: int) -> list[int]:
     return found
 
 
+def ignores_ctrl_c(process: int) -> bool:
+    status = Path(f"/proc/{process}/status").read_text()
+    ignored = next(line.split()[1] for line in status.splitlines() if line.startswith("SigIgn:"))
+    return bool(int(ignored, 16) >> (signal.SIGINT - 1) & 1)
+
+
+def are_up(driver: int, num_workers: int) -> bool:
+    """Whether the workers run our code: while the interpreter starts, Ctrl-C still hits them."""
+    others = [process for process in of_session(driver) if process != driver]
+    return len(others) >= num_workers and all(map(ignores_ctrl_c, others))
+
+
 def without_times(plan: dict[str, Any]) -> dict[str, Any]:
     """A plan without what differs from run to run."""
     search = {key: plan["search"][key] for key in ("policy", "outer_choices", "simulations", "termination")}
@@ -119,7 +131,7 @@ def test_ctrl_c_with_workers_keeps_the_plan_and_leaves_no_process(experiment: Pa
     before = set(SHARED_MEMORY.iterdir())
     journal = tmp_path / "out" / "search.journal"
     process = start(tmp_path, experiment, "--json", "-q", "--workers", "2")
-    assert wait_for(lambda: len(numbers(journal)) > 2, process)
+    assert wait_for(lambda: len(numbers(journal)) > 2 and are_up(process.pid, 2), process)
     os.killpg(process.pid, signal.SIGINT)
     status, out, err = finished(process)
     assert (status, err) == (130, "")
