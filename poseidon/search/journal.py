@@ -50,7 +50,7 @@ class Journal:
         self._file: BinaryIO | None = None
         self._records: list[dict[str, Any]] = []
         self._is_replaying = False
-        if resume and path.exists():
+        if resume and path.exists() and path.stat().st_size > 0:
             self._records, length = self._read()
             self._file = path.open("r+b")
             self._file.truncate(length)
@@ -210,6 +210,7 @@ def outcome_to_json(outcome: Outcome) -> dict[str, Any]:
         "frontier": None if outcome.frontier is None else _frontier_to_json(outcome.frontier),
         "found": None if outcome.found is None else found_to_json(outcome.found),
         "counters": asdict(outcome.counters),
+        "cpu_seconds": outcome.cpu_seconds,
         "given_up": outcome.given_up,
         "num_above": outcome.num_above,
         "has_layer_cuts": outcome.has_layer_cuts,
@@ -227,6 +228,7 @@ def outcome_from_json(data: dict[str, Any]) -> Outcome:
         frontier=None if data["frontier"] is None else _frontier_from_json(data["frontier"]),
         found=None if data["found"] is None else found_from_json(data["found"]),
         counters=Counters(**data["counters"]),
+        cpu_seconds=data["cpu_seconds"],
         given_up=data["given_up"],
         num_above=data["num_above"],
         has_layer_cuts=data["has_layer_cuts"],

@@ -46,7 +46,6 @@ class LocalWorkers:
         self.num_workers = self.window = num_workers
         _remove_left_behind()
         self._folder = Path(tempfile.mkdtemp(prefix=f"{PREFIX}{os.getpid()}-", dir=_shared_memory()))
-        atexit.register(self.close)
         (self._folder / "shared").write_bytes(bytes(SIZE + NODE_BYTES * num_workers))
         shared = _open_shared(self._folder)
         self._cell = IncumbentCell(shared)
@@ -54,6 +53,7 @@ class LocalWorkers:
         self._nodes = shared[SIZE:].cast("q")
         self._search = 0
         self._pool: ProcessPool[int] = ProcessPool(num_workers, _ShardHandler, str(self._folder))
+        atexit.register(self.close)
 
     @property
     def running_nodes(self) -> int:
@@ -99,8 +99,7 @@ class LocalWorkers:
 
     def forget(self, problem: int) -> None:
         """Tables that no worker maps any more give their memory back."""
-        for index in range(NUM_TABLE_ARRAYS):
-            _table_path(self._folder, self._search, problem, index).unlink(missing_ok=True)
+        shutil.rmtree(_tables_path(self._folder, self._search, problem), ignore_errors=True)
 
     def end(self) -> None:
         """See `Backend`."""
@@ -108,6 +107,8 @@ class LocalWorkers:
         self._pool.settle(SETTLE_S)
         for path in self._folder.glob("search-*"):
             path.unlink(missing_ok=True)
+        for path in self._folder.glob("tables-*"):
+            shutil.rmtree(path, ignore_errors=True)
         self._cell.stop = False
 
     def close(self) -> None:
@@ -139,23 +140,24 @@ class _LocalLink:
     def put_tables(self, problem: int, tables: OpenTables) -> None:
         arrays: list[NDArray[Any]] = [*tables.parts, tables.charges]
         assert len(arrays) == NUM_TABLE_ARRAYS
+        path = _tables_path(self._folder, self.search, problem)
+        unfinished = path.with_suffix(f".{os.getpid()}")
+        unfinished.mkdir(exist_ok=True)
         for index, array in enumerate(arrays):
-            path = self._path(problem, index)
-            unfinished = path.with_suffix(f".{os.getpid()}")
-            with unfinished.open("wb") as file:
-                np.save(file, array)
-            unfinished.rename(path)
+            np.save(_array_path(unfinished, index), array)
+        try:
+            unfinished.rename(path)  # all arrays at once: they must be of the same tables
+        except OSError:  # another worker was faster
+            shutil.rmtree(unfinished, ignore_errors=True)
 
     def get_tables(self, problem: int) -> OpenTables | None:
+        path = _tables_path(self._folder, self.search, problem)
         try:
-            arrays = [np.load(self._path(problem, index), mmap_mode="r") for index in range(NUM_TABLE_ARRAYS)]
+            arrays = [np.load(_array_path(path, index), mmap_mode="r") for index in range(NUM_TABLE_ARRAYS)]
         except (OSError, ValueError):
             return None
         low, high, lowest, highest, values, charges = arrays
         return OpenTables((low, high, lowest, highest, values), np.array(charges))
-
-    def _path(self, problem: int, index: int) -> Path:
-        return _table_path(self._folder, self.search, problem, index)
 
 
 class _ShardHandler:
@@ -182,8 +184,12 @@ def _context_path(folder: Path, search: int) -> Path:
     return folder / f"search-{search}"
 
 
-def _table_path(folder: Path, search: int, problem: int, index: int) -> Path:
-    return folder / f"search-{search}-{problem}-{index}.npy"
+def _tables_path(folder: Path, search: int, problem: int) -> Path:
+    return folder / f"tables-{search}-{problem}"
+
+
+def _array_path(tables: Path, index: int) -> Path:
+    return tables / f"{index}.npy"
 
 
 def _shared_memory() -> str | None:

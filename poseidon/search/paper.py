@@ -12,6 +12,7 @@ from poseidon.search.result import SearchResult, SolutionStatus, TerminationReas
 from poseidon.search.ridge_assumptions import failing_assumptions
 from poseidon.search.run import Run
 from poseidon.search.shard import Context
+from poseidon.search.tolerance import proven_bound
 from poseidon.search.watch import Watch
 
 
@@ -30,6 +31,9 @@ def paper_search(run: Run) -> SearchResult:
     seconds = run.watch.seconds
     enumeration.count_cut_configurations()
     result = enumeration.result(bound_ms, seconds)
+    if result.best is not None and result.status is SolutionStatus.OPTIMAL:
+        # Which problems needed the proof by the exact policy depends on what was pruned first.
+        result = replace(result, lower_bound_ms=proven_bound(result.best.iteration_time_ms))
     return replace(result, warnings=result.warnings + _warnings(result, enumeration, unproven))
 
 

@@ -65,7 +65,12 @@ class ProcessPool(Generic[Job]):
         ours, theirs = spawn.Pipe()
         arguments = (theirs, self._make_handler, index, self._arguments)
         process = spawn.Process(target=_serve, args=arguments, name="poseidon-worker", daemon=True)
-        process.start()
+        # Ctrl-C reaches the whole process group: a process that is still starting must not hear it.
+        before = signal.pthread_sigmask(signal.SIG_BLOCK, {signal.SIGINT})
+        try:
+            process.start()
+        finally:
+            signal.pthread_sigmask(signal.SIG_SETMASK, before)
         theirs.close()
         return _Worker(process, ours)
 

@@ -195,7 +195,7 @@ def test_another_time_limit_is_no_other_search(stopped: Path) -> None:
     assert solve([medium_problem(), EXAMPLE], limited, journal=stopped, resume=True).solutions
 
 
-@pytest.mark.parametrize("text", ["", "a plan\n", "[1, 2]\n", "{}\n", '{"schema": "poseidon.plan/1"}\n', "\x00\xff\n"])
+@pytest.mark.parametrize("text", ["a plan\n", "[1, 2]\n", "{}\n", '{"schema": "poseidon.plan/1"}\n', "\x00\xff\n"])
 def test_a_file_that_is_no_journal_is_refused_in_one_line(path: Path, text: str) -> None:
     path.write_bytes(text.encode("latin-1"))
     with pytest.raises(InputError) as refused:
@@ -204,6 +204,11 @@ def test_a_file_that_is_no_journal_is_refused_in_one_line(path: Path, text: str)
     assert "accepted: poseidon.journal/1" in str(refused.value)
     assert "\n" not in str(refused.value)
     assert path.read_bytes() == text.encode("latin-1")
+
+
+def test_an_empty_file_is_a_journal_that_was_not_begun(path: Path) -> None:
+    path.touch()
+    assert solve([EXAMPLE], journal=path, resume=True).solutions
 
 
 def test_a_search_that_ends_at_once_leaves_nothing(path: Path) -> None:
