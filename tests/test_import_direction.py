@@ -20,8 +20,10 @@ ROOMS = (
     "search",
     "plan",
     "output",
+    "rival_planner",
     "planner",
     "sweep",
+    "compare",
     "cli",
 )
 """From left to right: a room imports only from itself and from rooms before it."""

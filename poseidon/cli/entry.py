@@ -11,6 +11,7 @@ from typing import Any, NoReturn
 
 import click
 
+from poseidon.cli.compare import compare
 from poseidon.cli.costs import costs
 from poseidon.cli.count import count
 from poseidon.cli.exit_codes import ExitCode
@@ -38,7 +39,7 @@ def poseidon() -> None:
     """
 
 
-COMMANDS = (search, verify, simulate, count, costs, solve, sweep, profile, import_profile)
+COMMANDS = (search, compare, verify, simulate, count, costs, solve, sweep, profile, import_profile)
 
 for command in COMMANDS:
     poseidon.add_command(command)

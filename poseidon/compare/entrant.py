@@ -1,0 +1,41 @@
+"""The policies that can be compared: what each of them changes in an experiment's search."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+from poseidon.inputs.experiment import Experiment, experiment_from_resolved
+
+
+@dataclass(frozen=True)
+class Entrant:
+    """A policy with its cost model, under one name."""
+
+    name: str
+    policy: str
+    cost_model: str
+    description: str
+
+    def experiment(self, experiment: Experiment, time_limit_s: float | None) -> Experiment:
+        """The experiment with this policy, stopped after so many seconds (None: as the experiment says)."""
+        data = experiment.resolved()
+        changes: dict[str, Any] = {"policy": self.policy, "cost_model": self.cost_model}
+        if time_limit_s is not None:
+            changes["time_limit_s"] = time_limit_s
+        data["search"] = {**data["search"], **changes}
+        return experiment_from_resolved(data, experiment.name)
+
+
+ENTRANTS = {
+    entrant.name: entrant
+    for entrant in (
+        Entrant("exact", "exact", "dag", "Poseidon: proves its plan under the DAG"),
+        Entrant("eq1", "exact", "eq1", "the same space, searched exactly under the static formula Eq. 1"),
+        Entrant("paper", "paper", "dag", "the search of the Poseidon paper"),
+        Entrant("brute-force", "brute-force", "dag", "times everything"),
+        Entrant("metis", "metis", "dag", "Metis (USENIX ATC 2024)"),
+        Entrant("hexiscale", "hexiscale", "dag", "HexiScale (arXiv 2409.01143)"),
+    )
+}
+DEFAULT_ENTRANTS = ("exact", "eq1", "metis", "hexiscale")
