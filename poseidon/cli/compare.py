@@ -15,8 +15,8 @@ from poseidon.cli.result_options import result_options
 if TYPE_CHECKING:
     from poseidon.compare.compare import Comparison
 
-ENTRANT_NAMES = ("exact", "eq1", "paper", "brute-force", "metis", "hexiscale")
-DEFAULT_NAMES = ("exact", "eq1", "metis", "hexiscale")
+ENTRANT_NAMES = ("exact", "exact-wide", "eq1", "paper", "brute-force", "metis", "hexiscale")
+DEFAULT_NAMES = ("exact", "exact-wide", "eq1", "metis", "hexiscale")
 DEFAULT_LIMIT_S = 60.0
 
 
@@ -49,9 +49,10 @@ def compare(
 ) -> int:
     """Finds a plan of EXPERIMENT with each policy and sets them side by side, all timed under the DAG.
 
-    exact is Poseidon; eq1 searches the same space exactly, but by the static formula of earlier planners; metis and
-    hexiscale are other planners (docs/rivals.md). The columns: time of an iteration, how much slower than the fastest,
-    the time that Eq. 1 gives the same plan, seconds of the search, the fullest stage's part of its memory.
+    exact is Poseidon, exact-wide the same with a TP degree for each stage; eq1 searches the space of exact, but by the
+    static formula of earlier planners; metis and hexiscale are other planners (docs/rivals.md). The columns: time of an
+    iteration, how much slower than the fastest, the time that Eq. 1 gives the same plan, seconds of the search, the
+    fullest stage's part of its memory.
 
     \b
     Examples:
@@ -66,7 +67,7 @@ def compare(
     if out is not None:
         prepare_directory(out)
     with display(quiet) as progress:
-        result = compare_policies(experiment, dict.fromkeys(names) or DEFAULT_NAMES, time_limit_s, progress.show)
+        result = compare_policies(experiment, tuple(dict.fromkeys(names)), time_limit_s, progress.show)
     return _deliver(result, out, Reporting(as_json, quiet))
 
 

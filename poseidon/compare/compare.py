@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
-from poseidon.compare.entrant import ENTRANTS
+from poseidon.compare.entrant import ENTRANTS, default_entrants
 from poseidon.compare.entry import Entry, Refused
 from poseidon.errors import InputError
 from poseidon.inputs.experiment import Experiment
@@ -37,11 +37,11 @@ class Comparison:
 
 def compare(
     experiment: Experiment,
-    names: Sequence[str],
+    names: Sequence[str] = (),
     time_limit_s: float | None = None,
     report: Callable[[Progress], None] | None = None,
 ) -> Comparison:
-    """Every named policy (`ENTRANTS`) on the experiment, each for `time_limit_s` at the most.
+    """Every named policy (`ENTRANTS`; none: the usual ones) on the experiment, each for `time_limit_s` at the most.
 
     A policy that does not plan what the experiment asks for is refused with its reason. Raises InputError where all
     are. After Ctrl-C the policies that are left are not begun.
@@ -49,7 +49,7 @@ def compare(
     entries: list[Entry] = []
     first_error: InputError | None = None
     interrupted = False
-    for name in names:
+    for name in names or default_entrants(experiment):
         try:
             answer = find_plan(ENTRANTS[name].experiment(experiment, time_limit_s), report)
         except InputError as error:

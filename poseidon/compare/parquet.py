@@ -31,7 +31,7 @@ COLUMNS = (
     Column("model", pa.string(), "name of the model"),
     Column("cluster", pa.string(), "name of the cluster"),
     Column("num_devices", pa.int32(), "devices of the cluster"),
-    Column("entrant", pa.string(), "exact, eq1, paper, brute-force, metis or hexiscale"),
+    Column("entrant", pa.string(), "exact, exact-wide, eq1, paper, brute-force, metis or hexiscale"),
     Column("status", pa.string(), "optimal, feasible, infeasible, unknown or refused"),
     Column("reason", pa.string(), "why there is no plan; empty when there is one"),
     Column("termination", pa.string(), "why the search stopped"),

@@ -71,9 +71,7 @@ def _table(comparison: Comparison, stream: TextIO) -> Table:
         slower = percent(comparison.slower(entry) or 0.0)
         memory = percent(fullest_fraction(pipeline)) + ("" if fits(pipeline) or wide else " (too much)")
         more = _more(pipeline) if wide else []
-        columns.row(
-            entry.name, _status(entry), next(times), slower, next(static), *off, seconds, memory, *more
-        )
+        columns.row(entry.name, _status(entry), next(times), slower, next(static), *off, seconds, memory, *more)
     return columns.table()
 
 

@@ -36,8 +36,8 @@ class Communication:
             self._all_reduces.setdefault(key, []).append((total.num_bytes, total.ms))
 
     def inter_node_ms(self, sender: Placement, receiver: Placement, activation_bytes: float) -> float:
-        """One activation (`activation_bytes` for the whole micro-batch of a replica of the sender) to a stage on another
-        node; infinite if refused.
+        """One activation (`activation_bytes`: of the micro-batch of a sender's replica) to a stage on another node;
+        infinite if refused.
 
         Where a kind lies on several groups of nodes the slowest pair counts.
         """

@@ -163,8 +163,9 @@ class PipelineRecord(FileModel):
             yield Problem(("critical_path", "stages"), f"needs one number for each of the {len(self.stages)} stages")
         sequences = self.dp * self.micro_batch_size
         for index, stage in enumerate(self.stages):
-            if None not in (stage.dp, stage.micro_batch_size) and stage.dp * stage.micro_batch_size != sequences:
-                message = f"x dp {stage.dp} is not the {sequences} sequences of a micro-batch"
+            own = None if stage.dp is None or stage.micro_batch_size is None else stage.dp * stage.micro_batch_size
+            if own not in (None, sequences):
+                message = f"x dp {stage.dp} is {own}, not the {sequences} sequences of a micro-batch"
                 yield Problem(("stages", index, "micro_batch_size"), message)
             if len(stage.layers) != self.num_chunks:
                 yield Problem(

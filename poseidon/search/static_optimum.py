@@ -109,9 +109,7 @@ class StaticSearch:
                 self._push(heap, lower, low, middle, values)
         return chosen
 
-    def _push(
-        self, heap: list[_Range], pipeline: _Pipeline, low: int, high: int, values: Floats
-    ) -> None:
+    def _push(self, heap: list[_Range], pipeline: _Pipeline, low: int, high: int, values: Floats) -> None:
         """Notes the pipelines whose largest t_s is one of values[low] .. values[high]; none sums up to less."""
         if low <= high:
             heapq.heappush(heap, _Range(pipeline.sum_ms + self._weight * float(values[low]), low, high, pipeline))

@@ -1,4 +1,4 @@
-"""Stages that are given one by one: the same costs as an ordinary outer choice where DP is the same, right where not."""
+"""Stages that are given one by one: the costs of an ordinary outer choice where DP is the same, right where not."""
 
 from __future__ import annotations
 

@@ -34,14 +34,14 @@ def compositions(num_devices: int, num_stages: int, sizes: Sizes) -> Iterator[Si
 
 def pieces(groups: Sizes, most: int) -> tuple[Sizes, ...]:
     """A sequence cut into at most `most` pieces that keep together, as far as pairs of the smallest size allow."""
-    parts = [(size,) for size in groups]
+    parts: list[Sizes] = [(size,) for size in groups]
     while len(parts) > most:
         parts.sort(key=sum)
         smallest = sum(parts[0])
         alike = [part for part in parts if sum(part) == smallest]
         if len(alike) < 2:
             break
-        paired = [(*alike[index], *alike[index + 1]) for index in range(0, len(alike) - 1, 2)]
+        paired: list[Sizes] = [(*alike[index], *alike[index + 1]) for index in range(0, len(alike) - 1, 2)]
         parts = [*paired, *alike[2 * len(paired) :], *parts[len(alike) :]]
     return tuple(parts)
 

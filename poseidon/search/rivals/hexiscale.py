@@ -6,7 +6,6 @@ stages in proportion to their memory. docs/rivals.md lists where this deviates.
 
 from __future__ import annotations
 
-import math
 from collections.abc import Iterator, Sequence
 from itertools import product
 
@@ -15,7 +14,7 @@ from poseidon.cost.placement import AlikeNodes, fit_refusal
 from poseidon.profile.degrees import tp_degrees
 from poseidon.search.rivals.device_graph import merged_chain
 from poseidon.search.rivals.layer_balance import balanced_layers
-from poseidon.search.rivals.rival import Candidate, RivalAnswer, RivalTask, answer_of, progress_of
+from poseidon.search.rivals.rival import Candidate, Incumbent, RivalAnswer, RivalTask
 from poseidon.search.rivals.stage_costs import StageCosts, limit_at
 
 Stage = tuple[int, int, int]
@@ -24,26 +23,22 @@ Stage = tuple[int, int, int]
 
 def hexiscale_search(task: RivalTask) -> RivalAnswer:
     """HexiScale's plan; raises InputError where the profile lacks a row or the experiment does not allow 1F1B."""
-    costs = StageCosts(task)
-    best: Candidate | None = None
-    num_candidates, curve = 0, []
+    costs, incumbent = StageCosts(task), Incumbent(task)
     try:
         for stages in _device_groups(task):
-            task.watch.tell(lambda: progress_of(task, num_candidates, best.estimate_ms if best else math.inf))
-            if task.watch.must_stop():
+            if incumbent.must_stop():
                 break
             for num_micro_batches in divisors_of(task.experiment.training.global_batch_size // stages[0][1]):
                 layers = _layers_by_memory(costs, stages, num_micro_batches)
                 if layers is None:
                     continue
-                num_candidates += 1
+                incumbent.num_candidates += 1
                 estimate_ms = estimated_ms(costs, stages, layers, num_micro_batches)
-                if estimate_ms < (best.estimate_ms if best else math.inf):
-                    best = Candidate(costs.pipeline(stages, num_micro_batches), layers, estimate_ms)
-                    curve.append(task.watch.seconds)
+                if estimate_ms < incumbent.estimate_ms:
+                    incumbent.offer(Candidate(costs.pipeline(stages, num_micro_batches), layers, estimate_ms))
     except KeyboardInterrupt:
         task.watch.interrupt()
-    return answer_of(task, best, num_candidates, curve)
+    return incumbent.answer()
 
 
 def _device_groups(task: RivalTask) -> Iterator[list[Stage]]:
@@ -80,19 +75,15 @@ def _layers_by_memory(costs: StageCosts, stages: Sequence[Stage], num_micro_batc
     """Phase 2: layers in proportion to the memory of a stage's TP group; None where they don't fit."""
     if not all(costs.can_serve(*stage, num_micro_batches) for stage in set(stages)):
         return None
-    memory = [
-        costs.stage(*stage, num_micro_batches).memory.free_bytes * stage[2] for stage in stages
-    ]
+    memory = [costs.stage(*stage, num_micro_batches).memory.free_bytes * stage[2] for stage in stages]
     limits = [costs.limits(*stage, num_micro_batches, len(stages)) for stage in stages]
     demand = [1.0] * costs.experiment.model.num_layers
     balance = balanced_layers(demand, memory, lambda stage, first: limit_at(limits[stage], stage, first))
     return None if balance is None else balance.layers
 
 
-def estimated_ms(
-    costs: StageCosts, stages: Sequence[Stage], layers: Sequence[int], num_micro_batches: int
-) -> float:
-    """Eq. 1, which HexiScale shares with AMP: t_s of all stages + (M - 1) x the largest + the slowest all-reduce (ms)."""
+def estimated_ms(costs: StageCosts, stages: Sequence[Stage], layers: Sequence[int], num_micro_batches: int) -> float:
+    """Eq. 1, which HexiScale shares with AMP: t_s of all stages, (M - 1) x the largest, the slowest all-reduce (ms)."""
     per_stage, all_reduces, first, last = [], [], 0, len(stages) - 1
     crossings = [_round_trip_ms(costs, stages, index, num_micro_batches) for index in range(last)]
     for index, (stage, count, crossing) in enumerate(zip(stages, layers, [*crossings, 0.0], strict=True)):

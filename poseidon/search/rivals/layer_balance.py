@@ -5,7 +5,7 @@ from __future__ import annotations
 from bisect import bisect_left
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from itertools import accumulate
+from itertools import accumulate, pairwise
 
 MOST_ATTEMPTS = 3
 """Partitions that are tried before a strategy is given up (Metis, published code)."""
@@ -65,7 +65,7 @@ def by_capacity(cumulative: Sequence[float], capacity: Sequence[float]) -> tuple
             cut -= 1
         cuts.append(min(max(cut, cuts[-1] + 1), num_layers - (num_stages - 1 - stage)))
     cuts.append(num_layers)
-    return tuple(end - first for first, end in zip(cuts, cuts[1:], strict=False))
+    return tuple(end - first for first, end in pairwise(cuts))
 
 
 def _corrected(speeds: Sequence[float], layers: Sequence[int], limits: Sequence[int]) -> list[float] | None:

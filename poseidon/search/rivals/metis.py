@@ -7,7 +7,6 @@ where this deviates.
 
 from __future__ import annotations
 
-import math
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from itertools import pairwise, permutations
@@ -16,7 +15,7 @@ from poseidon.cost.layout import divisors_of
 from poseidon.cost.placement import AlikeNodes
 from poseidon.search.rivals.device_groups import Sizes, device_groups
 from poseidon.search.rivals.layer_balance import Balance, balanced_layers
-from poseidon.search.rivals.rival import Candidate, RivalAnswer, RivalTask, answer_of, progress_of
+from poseidon.search.rivals.rival import Candidate, Incumbent, RivalAnswer, RivalTask
 from poseidon.search.rivals.stage_costs import StageCosts, limit_at
 
 GROUP_VARIANCE = 1.0
@@ -40,28 +39,22 @@ def metis_search(
     task: RivalTask, variance: float = GROUP_VARIANCE, max_permute_len: int = MAX_PERMUTE_LEN
 ) -> RivalAnswer:
     """Metis' plan; raises InputError where the profile lacks a row or the experiment does not allow 1F1B."""
-    costs = StageCosts(task)
-    best: Candidate | None = None
-    num_candidates, curve = 0, []
+    costs, incumbent = StageCosts(task), Incumbent(task)
     try:
         for slots, num_micro_batches in _inter_stage_plans(task, variance, max_permute_len):
-            task.watch.tell(lambda: progress_of(task, num_candidates, best.estimate_ms if best else math.inf))
-            if task.watch.must_stop():
+            if incumbent.must_stop():
                 break
             for stages, balance in intra_stage_plans(costs, slots, num_micro_batches):
-                num_candidates += 1
+                incumbent.num_candidates += 1
                 if not task.allows([(dp, tp) for _, dp, tp in stages]):
                     continue
                 estimate_ms = estimated_ms(costs, slots, stages, balance.layers, num_micro_batches)
-                if best is None or estimate_ms < best.estimate_ms:
-                    if math.isinf(estimate_ms):
-                        continue
+                if estimate_ms < incumbent.estimate_ms:
                     pipeline = costs.pipeline(stages, num_micro_batches)
-                    best = Candidate(pipeline, balance.layers, estimate_ms)
-                    curve.append(task.watch.seconds)
+                    incumbent.offer(Candidate(pipeline, balance.layers, estimate_ms))
     except KeyboardInterrupt:
         task.watch.interrupt()
-    return answer_of(task, best, num_candidates, curve)
+    return incumbent.answer()
 
 
 def _inter_stage_plans(

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
@@ -67,44 +68,61 @@ class RivalAnswer:
 Rival = Callable[[RivalTask], RivalAnswer]
 
 
-def answer_of(task: RivalTask, best: Candidate | None, num_candidates: int, curve: Sequence[float]) -> RivalAnswer:
-    """The answer of a rival that looked at so many candidates and ends with this one; timed under the DAG.
+class Incumbent:
+    """The best candidate so far, by the rival's own estimate; the first of equals stays."""
 
-    `curve` has the seconds after which it came upon each better candidate (by its own estimate).
-    """
-    counters = Counters(search_nodes=num_candidates)
-    solutions: tuple[Solution, ...] = ()
-    choices: dict[str, OuterChoice] = {}
-    warnings: tuple[str, ...] = ()
-    if best is not None:
-        problem = ProblemBuilder(task.experiment, task.profile).build(best.pipeline.choice)
-        stages = tuple(
-            StageChoice(kind, (count,)) for kind, count in zip(best.pipeline.kinds, best.layers, strict=True)
+    def __init__(self, task: RivalTask) -> None:
+        """None yet."""
+        self._task = task
+        self.best: Candidate | None = None
+        self.num_candidates = 0
+        self._found_s = 0.0
+
+    @property
+    def estimate_ms(self) -> float:
+        """Of the best; infinite before the first."""
+        return math.inf if self.best is None else self.best.estimate_ms
+
+    def must_stop(self) -> bool:
+        """Whether the time is up; reports the progress when that is due."""
+        watch = self._task.watch
+        watch.tell(lambda: Progress(watch.seconds, self.estimate_ms, 0.0, self.num_candidates, 0, 1))
+        return watch.must_stop()
+
+    def offer(self, candidate: Candidate) -> None:
+        """Takes a candidate that is estimated to be faster."""
+        if candidate.estimate_ms < self.estimate_ms:
+            self.best, self._found_s = candidate, self._task.watch.seconds
+
+    def answer(self) -> RivalAnswer:
+        """The best as a result, timed with the DAG."""
+        if self.best is None:
+            stopped = self._task.watch.stopped
+            status = SolutionStatus.INFEASIBLE if stopped is None else SolutionStatus.UNKNOWN
+            return RivalAnswer(self._result(status, (), ()), {})
+        choice = self.best.pipeline.choice
+        problem = ProblemBuilder(self._task.experiment, self._task.profile).build(choice)
+        pairs = zip(self.best.pipeline.kinds, self.best.layers, strict=True)
+        stages = tuple(StageChoice(kind, (count,)) for kind, count in pairs)
+        solution = Solution(problem, stages, configuration_time(problem, stages))
+        note = (
+            f"chosen after {self._found_s:.2f} s by the policy's own formula ({self.best.estimate_ms:,.1f} ms), "
+            "not by the time"
         )
-        time_ms = configuration_time(problem, stages)
-        solutions = (Solution(problem, stages, time_ms),)
-        choices = {problem.name: best.pipeline.choice}
-        counters.simulations = 1
-        found_s = curve[-1] if curve else task.watch.seconds
-        warnings = (
-            f"chosen after {found_s:.2f} s by the policy's own formula ({best.estimate_ms:,.1f} ms), not by the time",
+        return RivalAnswer(self._result(SolutionStatus.FEASIBLE, (solution,), (note,)), {problem.name: choice})
+
+    def _result(
+        self, status: SolutionStatus, solutions: tuple[Solution, ...], warnings: tuple[str, ...]
+    ) -> SearchResult:
+        watch = self._task.watch
+        return SearchResult(
+            status=status,
+            termination=watch.stopped or TerminationReason.COMPLETE,
+            solutions=solutions,
+            lower_bound_ms=0.0,
+            seconds=watch.seconds,
+            counters=Counters(search_nodes=self.num_candidates, simulations=len(solutions)),
+            num_problems=self.num_candidates,
+            warnings=warnings,
+            curve=tuple((self._found_s, solution.iteration_time_ms) for solution in solutions),
         )
-    stopped = task.watch.stopped
-    nothing = SolutionStatus.INFEASIBLE if stopped is None else SolutionStatus.UNKNOWN
-    result = SearchResult(
-        status=SolutionStatus.FEASIBLE if solutions else nothing,
-        termination=stopped or TerminationReason.COMPLETE,
-        solutions=solutions,
-        lower_bound_ms=0.0,
-        seconds=task.watch.seconds,
-        counters=counters,
-        num_problems=num_candidates,
-        warnings=warnings,
-        curve=tuple((seconds, solutions[0].iteration_time_ms) for seconds in curve[-1:]),
-    )
-    return RivalAnswer(result, choices)
-
-
-def progress_of(task: RivalTask, num_candidates: int, estimate_ms: float) -> Progress:
-    """What the live table shows of a rival."""
-    return Progress(task.watch.seconds, estimate_ms, 0.0, num_candidates, 0, 1)

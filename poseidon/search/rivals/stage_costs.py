@@ -22,7 +22,7 @@ SCHEDULE: ScheduleName = "1f1b"
 
 @dataclass(frozen=True)
 class StageCost:
-    """A stage's times per micro-batch (ms) and all-reduces (ms) by layer: `work_ms[n]` is that of the first n layers."""
+    """A stage's times per micro-batch and all-reduces (ms): `work_ms[n]` is that of the model's first n layers."""
 
     work_ms: tuple[float, ...]
     all_reduce_ms: tuple[float, ...]
@@ -63,7 +63,7 @@ class StageCosts:
         self._types = [model.distinct_layer_types.index(name) for name in model.layer_types]
 
     def can_serve(self, pool: int, dp: int, tp: int, num_micro_batches: int) -> bool:
-        """Whether the batch divides over such a stage's replicas into micro-batches to choose from, and TP is allowed."""
+        """Whether TP is allowed, and the batch divides over the replicas into micro-batches to choose from."""
         training, devices = self.experiment.training, self.pools[pool].group.devices
         size, rest = divmod(training.global_batch_size, num_micro_batches * dp)
         return (
