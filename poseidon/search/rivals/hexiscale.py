@@ -50,6 +50,8 @@ def _device_groups(task: RivalTask) -> Iterator[list[Stage]]:
     degrees = [tp_degrees(task.experiment.model, cluster, name) for name in names]
     for dp in divisors_of(task.experiment.training.global_batch_size):
         for combination in product(*degrees):
+            if task.watch.must_stop():
+                return
             tp_of = dict(zip(names, combination, strict=True))
             for order in orders:
                 stages = _stages(pools, order, dp, tp_of)
