@@ -65,12 +65,12 @@ def fullest_fraction(pipeline: Pipeline) -> float:
 
 
 def table_1_text(pipeline: Pipeline) -> str:
-    """The stages as in Table 1 of the Poseidon paper: ``(DP, TP, type, layers) x stages`` in pipeline order."""
+    """The stages as in Table 1 of the Poseidon paper: ``(DP,TP,type,layers)xSTAGES`` in pipeline order."""
     parts: list[tuple[str, int]] = []
     for stage in pipeline.stages:
-        text = f"({stage.dp}, {stage.tp}, {stage.accelerator}, {'+'.join(map(str, stage.layers))})"
+        text = f"({stage.dp},{stage.tp},{stage.accelerator},{'+'.join(map(str, stage.layers))})"
         if parts and parts[-1][0] == text:
             parts[-1] = (text, parts[-1][1] + 1)
         else:
             parts.append((text, 1))
-    return " ".join(text if count == 1 else f"{text} x{count}" for text, count in parts)
+    return " ".join(text if count == 1 else f"{text}x{count}" for text, count in parts)

@@ -49,7 +49,7 @@ COLUMNS = (
     Column("pp", pa.int32(), "pipeline stages"),
     Column("num_micro_batches", pa.int32(), "micro-batches of an iteration"),
     Column("schedule", pa.string(), "pipeline schedule"),
-    Column("plan", pa.string(), "the stages as (DP, TP, type, layers) x count"),
+    Column("plan", pa.string(), "the stages as (DP,TP,type,layers)xCOUNT"),
     Column("stages", pa.list_(pa.field("element", _STAGE)), "the stages in pipeline order"),
     Column("outer_choices", pa.int32(), "outer choices; of metis and hexiscale the candidates"),
     Column("search_nodes", pa.int64(), "search nodes; of metis and hexiscale the candidates"),

@@ -32,7 +32,7 @@ def _parts(comparison: Comparison, stream: TextIO) -> Iterator[RenderableType]:
     planned = [(entry.name, entry.pipeline) for entry in comparison.entries if entry.pipeline is not None]
     if planned:
         yield Text("")
-        yield Text("Stages as (DP, TP, type, layers):")
+        yield Text("Stages as (DP,TP,type,layers):")
     for name, pipeline in planned:
         yield _hanging(name, _plan_text(pipeline))
     without = [entry for entry in comparison.entries if entry.pipeline is None]

@@ -82,7 +82,7 @@ def test_stages_as_in_table_1(comparison: Comparison) -> None:
     stages = []
     for part in text.replace(") (", ")|(").replace("x", "").split("|"):
         inside, _, count = part.partition(")")
-        dp, tp, accelerator, layers = inside.strip("(").split(", ")
+        dp, tp, accelerator, layers = inside.strip("(").split(",")
         stages += [(int(dp), int(tp), accelerator, int(layers))] * int(count or 1)
     assert stages == [(s.dp, s.tp, s.accelerator, s.layers[0]) for s in pipeline.stages]
 

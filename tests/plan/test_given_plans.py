@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 
 from poseidon.errors import InputError
-from poseidon.inputs.experiment import load_experiment
+from poseidon.inputs.experiment import experiment_from_resolved, load_experiment
 from poseidon.output.plan_file import read_plan, write_plan
 from poseidon.plan import Plan, Verdict, check_plan
 from poseidon.planner import find_plan
@@ -103,3 +103,13 @@ def test_plans_with_one_dp_are_written_as_ever(write_experiment: Write, tmp_path
     assert isinstance(ordinary, Plan)
     data = json.loads(write_plan(ordinary, tmp_path).read_text())
     assert all("dp" not in stage and "micro_batch_size" not in stage for stage in data["stages"])
+
+
+def test_with_hardly_enough_memory_it_beats_every_plan_with_one_dp(plan: Plan) -> None:
+    """Why docs/rivals.md claims nothing about plans whose stages differ in DP: here one is the fastest."""
+    data = plan.experiment.model_dump(mode="json")
+    data["search"] |= {"policy": "exact", "tp": "per-stage", "assignment": "stage"}
+    exact = find_plan(experiment_from_resolved(data))
+    assert isinstance(exact, Plan)
+    assert str(exact.status) == "optimal"
+    assert plan.pipeline.iteration_time_ms < exact.pipeline.iteration_time_ms
