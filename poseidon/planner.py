@@ -12,10 +12,12 @@ from poseidon.errors import InputError, Mistake
 from poseidon.inputs import Experiment, SearchSettings
 from poseidon.plan import NoPlan, Plan, SearchSummary, assured, build_plan
 from poseidon.profile import Profile, load_profile
+from poseidon.rival_planner import rival_plan
 from poseidon.search.backend import Backend
-from poseidon.search.options import SearchOptions
+from poseidon.search.options import RIVALS, SearchOptions
 from poseidon.search.result import SearchResult, SolutionStatus
 from poseidon.search.solve import solve
+from poseidon.search.static_policy import static_refusal
 from poseidon.search.warm_start import EarlierPlan, EarlierStage
 from poseidon.search.watch import Progress
 
@@ -37,6 +39,8 @@ def find_plan(
     the search with the best plan so far. Raises InputError when the model, the cluster and the batch allow no outer
     choice at all, the profile can't be used or the journal is of another search.
     """
+    if experiment.search.policy in RIVALS:
+        return rival_plan(experiment, report)
     started = time.perf_counter()
     profile = load_profile(experiment, recompute=recompute_modes(experiment))
     choices = list(costs(experiment, profile))
@@ -61,6 +65,10 @@ def _earlier(plan: Plan) -> EarlierPlan:
 def search_options(experiment: Experiment) -> SearchOptions:
     """The options of the search that an experiment asks for; raises InputError for values that the search refuses."""
     settings: SearchSettings = experiment.search
+    file = next(iter(experiment.files), experiment.name)
+    refusals = [static_refusal(schedule) for schedule in experiment.training.schedules]
+    if settings.cost_model == "eq1" and (refusal := next(filter(None, refusals), None)):
+        raise InputError(Mistake(file, "search.cost_model", refusal))
     try:
         return SearchOptions(
             policy=settings.policy,
@@ -72,9 +80,10 @@ def search_options(experiment: Experiment) -> SearchOptions:
             warmup_samples=settings.warmup_samples,
             stage_pruning=settings.stage_pruning,
             layer_pruning=settings.layer_pruning,
+            cost_model=settings.cost_model,
         )
     except ValueError as error:
-        raise InputError(Mistake(next(iter(experiment.files), experiment.name), "search", str(error))) from None
+        raise InputError(Mistake(file, "search", str(error))) from None
 
 
 def _summary(experiment: Experiment, result: SearchResult, seconds: float, backend: Backend | None) -> SearchSummary:

@@ -20,10 +20,12 @@ ROOMS = (
     "search",
     "plan",
     "output",
+    "rival_planner",
     "planner",
     "sweep",
     "calibrate",
     "validate",
+    "compare",
     "cli",
 )
 """From left to right: a room imports only from itself and from rooms before it."""

@@ -7,12 +7,13 @@ from typing import Any, TypeVar
 
 import click
 
-from poseidon.search.options import POLICIES
+from poseidon.search.options import COST_MODELS, POLICIES, RIVALS
 
 Command = TypeVar("Command", bound=Callable[..., Any])
 
 EFFORT_FIELDS = (
     "policy",
+    "cost_model",
     "gap",
     "time_limit_s",
     "node_limit",
@@ -25,8 +26,14 @@ EFFORT_FIELDS = (
 _OPTIONS = (
     click.option(
         "--policy",
-        type=click.Choice(POLICIES),
-        help="exact (default) proves its plan; paper is the published algorithm; brute-force times everything.",
+        type=click.Choice((*POLICIES, *RIVALS)),
+        help="exact (default) proves its plan; paper is the published algorithm; brute-force times everything; "
+        "metis and hexiscale are other planners (docs/rivals.md).",
+    ),
+    click.option(
+        "--cost-model",
+        type=click.Choice(COST_MODELS),
+        help="Policy exact: compare plans by the DAG (default) or by the static formula eq1, to see what that costs.",
     ),
     click.option(
         "--gap",

@@ -12,6 +12,7 @@ from typing import Any, NoReturn
 import click
 
 from poseidon.cli.calibrate import calibrate
+from poseidon.cli.compare import compare
 from poseidon.cli.costs import costs
 from poseidon.cli.count import count
 from poseidon.cli.exit_codes import ExitCode
@@ -40,7 +41,7 @@ def poseidon() -> None:
     """
 
 
-COMMANDS = (search, verify, simulate, count, costs, solve, sweep, profile, import_profile, calibrate, validate)
+COMMANDS = (search, compare, verify, simulate, count, costs, solve, sweep, profile, import_profile, calibrate, validate)
 
 for command in COMMANDS:
     poseidon.add_command(command)

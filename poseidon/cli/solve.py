@@ -58,8 +58,13 @@ INTERRUPTED = "interrupted"
 
 
 def _options(options: dict[str, Any]) -> SearchOptions:
-    from poseidon.search.options import SearchOptions
+    from poseidon.search.options import RIVALS, SearchOptions
 
+    if options["policy"] in RIVALS:
+        message = f"--policy {options['policy']} needs a whole experiment (poseidon search), not single problems"
+        raise click.UsageError(message)
+    if options["cost_model"] == "eq1" and options["policy"] not in (None, "exact"):
+        raise click.UsageError(f"--cost-model eq1 is for the policy exact, not for {options['policy']}")
     return SearchOptions(**given(options, EFFORT_FIELDS))
 
 
@@ -81,7 +86,7 @@ def _results(path: Path, options: SearchOptions, tally: dict[str, int], backend:
     from poseidon.search.solve import solve as solve_problems
 
     for number, problem in enumerate(read_problems(path)):
-        if reason := _refusal(problem):
+        if reason := _refusal(problem, options):
             raise InputError(Mistake(f"{path}:{_line_of(path, number)}", "schedule", reason))
         result = solve_problems([problem], options, backend=backend)
         tally[str(result.status)] = tally.get(str(result.status), 0) + 1
@@ -91,10 +96,13 @@ def _results(path: Path, options: SearchOptions, tally: dict[str, int], backend:
             return
 
 
-def _refusal(problem: Problem) -> str | None:
-    """Why the problem's schedule can't run its shape; None if it can."""
+def _refusal(problem: Problem, options: SearchOptions) -> str | None:
+    """Why the problem's schedule can't run its shape, or the cost model can't time it; None if they can."""
     from poseidon.cost.pipeline_shape import PipelineShape
+    from poseidon.search.static_policy import static_refusal
 
+    if options.cost_model == "eq1" and (refusal := static_refusal(problem.schedule)):
+        return refusal
     shape = PipelineShape(problem.schedule, problem.num_stages, problem.num_micro_batches, problem.num_chunks)
     try:
         return shape.refusal()

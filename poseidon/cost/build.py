@@ -91,9 +91,10 @@ class ProblemBuilder:
 
     def rows(self, choice: OuterChoice, placement: Placement) -> PartRows:
         """The profile rows of a kind."""
-        key = (placement.accelerator, placement.tp, choice.micro_batch_size, choice.recompute)
+        size = choice.micro_batch_of(placement)
+        key = (placement.accelerator, placement.tp, size, choice.recompute)
         if key not in self._rows:
-            at = RowKey(placement.accelerator, placement.tp, choice.micro_batch_size)
+            at = RowKey(placement.accelerator, placement.tp, size)
             self._rows[key] = part_rows(self.profile, self.experiment, at, choice.recompute)
         return self._rows[key]
 
@@ -109,14 +110,15 @@ class ProblemBuilder:
                 self.experiment.search.max_memory_fraction,
             )
             layers, embedding, head, head_alone = (
-                tuple(part_memory(row, choice.dp, training) for row in part)
+                tuple(part_memory(row, placement.dp, training) for row in part)
                 for part in (rows.layers, (rows.embedding,), (rows.head,), (rows.head_alone,))
             )
             self._memories[key] = DeviceMemory(layers, embedding[0], head[0], head_alone[0], budget.free_bytes)
         return self._memories[key]
 
     def _memory_key(self, choice: OuterChoice, placement: Placement) -> tuple[str, int, int, int, Recompute]:
-        return (placement.accelerator, placement.tp, choice.micro_batch_size, choice.dp, choice.recompute)
+        size = choice.micro_batch_of(placement)
+        return (placement.accelerator, placement.tp, size, placement.dp, choice.recompute)
 
     def _layer_limits(self, choice: OuterChoice, placement: Placement) -> Limits:
         most_depth = self._most_depth(choice)
@@ -141,7 +143,7 @@ class ProblemBuilder:
         return min(max(wanted, 2), MOST_DEPTH)
 
     def _kind_costs(self, choice: OuterChoice, placement: Placement) -> KindCosts:
-        key = (placement.key, choice.micro_batch_size, choice.recompute)
+        key = (placement.key, choice.micro_batch_of(placement), choice.recompute)
         if key not in self._costs:
             rows = self.rows(choice, placement)
             self._costs[key] = KindCosts(
@@ -166,9 +168,9 @@ class ProblemBuilder:
         return intra_node, inter_node
 
     def _transfer(self, choice: OuterChoice, sender: Placement, receiver: Placement) -> tuple[float, float]:
-        key = (sender.key, receiver.key, choice.micro_batch_size)
+        key = (sender.key, receiver.key, choice.micro_batch_of(sender))
         if key not in self._transfers:
-            tokens = choice.micro_batch_size * self.experiment.training.seq_length
+            tokens = choice.micro_batch_of(sender) * self.experiment.training.seq_length
             element = self.experiment.training.parameter_bytes.weight
             size = activation_bytes(tokens, self.experiment.model.hidden_size, element)
             self._transfers[key] = (

@@ -36,8 +36,8 @@ class Communication:
             self._all_reduces.setdefault(key, []).append((total.num_bytes, total.ms))
 
     def inter_node_ms(self, sender: Placement, receiver: Placement, activation_bytes: float) -> float:
-        """One activation (`activation_bytes` for the whole micro-batch) to a stage on another node; infinite if
-        refused.
+        """One activation (`activation_bytes`: of the micro-batch of a sender's replica) to a stage on another node;
+        infinite if refused.
 
         Where a kind lies on several groups of nodes the slowest pair counts.
         """
@@ -73,18 +73,26 @@ class Communication:
         link_class: LinkClass,
         groups: tuple[NodeGroup, NodeGroup],
     ) -> float:
-        """The slower side decides: each side's devices send or receive their parts at the same time."""
-        message = activation_bytes / min(sender.tp, receiver.tp) if self._sequence_parallel else activation_bytes
+        """The slower side decides: each side's devices send or receive their parts at the same time.
+
+        Where DP differs, a replica of the receiver gets the sequences of several senders, or a part of those of one.
+        """
+        received_bytes = activation_bytes * (sender.dp / receiver.dp)
         if points := self._transfers.get((sender.accelerator, receiver.accelerator, link_class)):
-            return interpolated_ms(points, message)
-        sides = zip((sender, receiver), (receiver, sender), groups, strict=True)
+            if not self._sequence_parallel:
+                return interpolated_ms(points, max(activation_bytes, received_bytes))
+            return interpolated_ms(points, max(activation_bytes / sender.tp, received_bytes / receiver.tp))
+        sides = (
+            (sender, receiver, activation_bytes, groups[0]),
+            (receiver, sender, received_bytes, groups[1]),
+        )
         return max(
             transfer_ms(
-                _device_bytes(side.tp, other.tp, activation_bytes, self._sequence_parallel),
+                _device_bytes(side.tp, other.tp, side_bytes, self._sequence_parallel),
                 link,
                 min(side.devices_per_stage, group.devices),
             )
-            for side, other, group in sides
+            for side, other, side_bytes, group in sides
         )
 
     def all_reduce_ms(self, placement: Placement, gradient_bytes: float) -> float:

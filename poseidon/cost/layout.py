@@ -24,6 +24,10 @@ class Layout:
     placements: tuple[Placement, ...]
     is_exact: bool = True
     """Whether exactly the placements' stages are used; else at most these, `num_stages` in all."""
+    is_given: bool = False
+    """Whether the stages were given one by one (`given_stages`): DP may differ between placements, `dp` is that of the
+    first stage.
+    """
 
     @property
     def shares_devices(self) -> bool:

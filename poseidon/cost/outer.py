@@ -8,15 +8,22 @@ from dataclasses import dataclass
 from poseidon.cost.free_layout import free_layouts, has_free_layouts
 from poseidon.cost.layout import Layout, exact_layouts
 from poseidon.cost.pipeline_shape import PipelineShape
-from poseidon.cost.placement import alike_nodes
+from poseidon.cost.placement import Placement, alike_nodes
 from poseidon.cost.refusal import Cause, Refusal
 from poseidon.inputs.experiment import Experiment
 from poseidon.inputs.training import Recompute, ScheduleName
 
+GIVEN = "given"
+"""How the names of choices begin whose stages were given one by one."""
+
 
 @dataclass(frozen=True)
 class OuterChoice:
-    """One outer choice: a layout with a micro-batch size, a schedule, chunks and recomputation."""
+    """One outer choice: a layout with a micro-batch size, a schedule, chunks and recomputation.
+
+    `micro_batch_size` is that of the first stage; where DP differs between stages so does the micro-batch of a replica
+    (`micro_batch_of`).
+    """
 
     layout: Layout
     micro_batch_size: int
@@ -25,7 +32,7 @@ class OuterChoice:
 
     @property
     def dp(self) -> int:
-        """Data-parallel degree."""
+        """Data-parallel degree; of the first stage where it differs between stages (`Layout.is_given`)."""
         return self.layout.dp
 
     @property
@@ -53,14 +60,29 @@ class OuterChoice:
         """Micro-batches of one pipeline in one iteration."""
         return self.shape.num_micro_batches
 
+    def micro_batch_of(self, placement: Placement) -> int:
+        """Sequences of a micro-batch on one replica of a placement: all replicas share D x micro-batch of them."""
+        return self.dp * self.micro_batch_size // placement.dp
+
     @property
     def name(self) -> str:
         """What sets the choice apart, e.g. ``dp4 tp2 mbs1 1f1b``."""
+        if self.layout.is_given:
+            return self._given_name()
         tp = str(self.tp) if self.tp else self._mixed_tp()
         stages = "" if self.layout.is_exact else f" pp{self.num_stages}"
         chunks = f" x{self.num_chunks}" if self.num_chunks > 1 else ""
         recompute = f" recompute-{self.recompute}" if self.recompute != "none" else ""
         return f"dp{self.dp} tp{tp}{stages} mbs{self.micro_batch_size} {self.schedule}{chunks}{recompute}"
+
+    def _given_name(self) -> str:
+        degrees = {placement.dp for placement in self.layout.placements}
+        dp = str(self.dp) if len(degrees) == 1 else "-per-stage"
+        recompute = f" recompute-{self.recompute}" if self.recompute != "none" else ""
+        return (
+            f"{GIVEN} dp{dp} tp{self.tp or '-per-stage'} pp{self.num_stages} m{self.num_micro_batches} "
+            f"{self.schedule}{recompute}"
+        )
 
     def _mixed_tp(self) -> str:
         if self.layout.shares_devices:

@@ -59,7 +59,7 @@ def require_rows(profile: Profile, experiment: Experiment, choices: Iterable[Out
 
 def _needed(choices: Iterable[OuterChoice]) -> dict[tuple[RowKey, Recompute], None]:
     return {
-        (RowKey(placement.accelerator, placement.tp, choice.micro_batch_size), choice.recompute): None
+        (RowKey(placement.accelerator, placement.tp, choice.micro_batch_of(placement)), choice.recompute): None
         for choice in choices
         for placement in choice.layout.placements
     }

@@ -9,7 +9,8 @@ from pydantic import Field
 from poseidon.inputs.fields import Count, Efficiency, Switch
 from poseidon.inputs.file_model import FileModel
 
-Policy = Literal["exact", "paper", "brute-force"]
+Policy = Literal["exact", "paper", "brute-force", "metis", "hexiscale"]
+CostModel = Literal["dag", "eq1"]
 Assignment = Literal["node", "stage"]
 TpScope = Literal["uniform", "per-type", "per-stage"]
 Target = Literal["megatron"]
@@ -19,7 +20,11 @@ class SearchSettings(FileModel):
     """The space to search and the effort to spend."""
 
     policy: Policy = "exact"
-    """"exact" proves its plan; "paper" is the published algorithm; "brute-force" evaluates everything."""
+    """"exact" proves its plan; "paper" is the published algorithm; "brute-force" evaluates everything; "metis" and
+    "hexiscale" are other planners (docs/rivals.md).
+    """
+    cost_model: CostModel = "dag"
+    """What the policy "exact" compares plans by: the DAG, or the static formula Eq. 1, to see what that costs."""
     assignment: Assignment = "node"
     """"node": the pipeline takes whole nodes in some order; "stage": any order of stage types."""
     tp: TpScope = "uniform"

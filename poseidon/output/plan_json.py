@@ -42,7 +42,7 @@ def pipeline_to_json(pipeline: Pipeline) -> dict[str, Any]:
         "mfu": pipeline.mfu,
         "bubble_fraction": pipeline.bubble_fraction,
         "critical_path": _shares_to_json(pipeline.critical_path),
-        "stages": [_stage_to_json(stage) for stage in pipeline.stages],
+        "stages": [_stage_to_json(pipeline, stage) for stage in pipeline.stages],
         "idle": [_devices_to_json(part) for part in pipeline.idle],
     }
     if pipeline.depths:
@@ -50,11 +50,13 @@ def pipeline_to_json(pipeline: Pipeline) -> dict[str, Any]:
     return data
 
 
-def _stage_to_json(stage: PlannedStage) -> dict[str, Any]:
+def _stage_to_json(pipeline: Pipeline, stage: PlannedStage) -> dict[str, Any]:
     memory = stage.memory
+    own = {"dp": stage.dp, "micro_batch_size": pipeline.micro_batch_of(stage)} if pipeline.dp_differs else {}
     return {
         "kind": stage.kind,
         "accelerator": stage.accelerator,
+        **own,
         "tp": stage.tp,
         "layers": _by_chunk(stage.layers),
         "layer_range": _by_chunk([list(part) for part in stage.layer_ranges]),

@@ -64,6 +64,9 @@ class StageRecord(FileModel):
 
     kind: Name
     accelerator: Name
+    dp: Count | None = None
+    """Given, with `micro_batch_size`, where stages differ in DP."""
+    micro_batch_size: Count | None = None
     tp: Count
     layers: Counts
     layer_range: Ranges
@@ -92,6 +95,9 @@ class StageRecord(FileModel):
             yield Problem(
                 ("devices",), f"has {len(self.devices)} lists; one for each of the {len(self.nodes)} nodes is needed"
             )
+        num_devices = sum(map(len, self.devices))
+        if self.dp is not None and self.dp * self.tp != num_devices:
+            yield Problem(("dp",), f"{self.dp} x TP {self.tp} is not the {num_devices} devices of the stage")
         total = self.stage_memory().total_bytes
         if abs(total - self.memory_bytes) > 1:
             yield Problem(("memory_bytes",), f"{self.memory_bytes:,.0f} is not the sum of memory's parts, {total:,.0f}")
@@ -155,7 +161,12 @@ class PipelineRecord(FileModel):
             yield Problem(("pp",), f"is {self.pp}, but there are {len(self.stages)} stages")
         if len(self.critical_path.stages) != len(self.stages):
             yield Problem(("critical_path", "stages"), f"needs one number for each of the {len(self.stages)} stages")
+        sequences = self.dp * self.micro_batch_size
         for index, stage in enumerate(self.stages):
+            own = None if stage.dp is None or stage.micro_batch_size is None else stage.dp * stage.micro_batch_size
+            if own not in (None, sequences):
+                message = f"x dp {stage.dp} is {own}, not the {sequences} sequences of a micro-batch"
+                yield Problem(("stages", index, "micro_batch_size"), message)
             if len(stage.layers) != self.num_chunks:
                 yield Problem(
                     ("stages", index, "layers"), f"has {len(stage.layers)} chunks; num_chunks is {self.num_chunks}"

@@ -53,6 +53,8 @@ def _proof(plan: Plan) -> str:
     """What is known about the plan."""
     if plan.status is SolutionStatus.OPTIMAL:
         return "proven optimal"
+    if not plan.lower_bound_ms:
+        return f"found by policy {plan.search.policy}, nothing proven"
     stopped = "" if plan.search.termination is TerminationReason.COMPLETE else f" ({plan.search.termination})"
     return f"proven within {percent(plan.gap)} of the optimum{stopped}"
 
@@ -60,12 +62,15 @@ def _proof(plan: Plan) -> str:
 def shape_line(pipeline: Pipeline) -> str:
     """Degrees, batch and schedule in one line."""
     tp = f"TP {pipeline.tp}" if pipeline.tp is not None else "TP by stage"
+    dp = "DP by stage" if pipeline.dp_differs else f"DP {pipeline.dp}"
+    sequences = pipeline.dp * pipeline.micro_batch_size
+    size = f"{sequences} over the replicas" if pipeline.dp_differs else str(pipeline.micro_batch_size)
     chunks = f" with {pipeline.num_chunks} chunks" if pipeline.num_chunks > 1 else ""
     recompute = "" if pipeline.recompute == "none" else f", recompute {pipeline.recompute}"
     return (
-        f"DP {pipeline.dp} x {tp} x PP {pipeline.pp} on {plural(pipeline.num_devices, 'device')}, "
+        f"{dp} x {tp} x PP {pipeline.pp} on {plural(pipeline.num_devices, 'device')}, "
         f"{pipeline.schedule}{chunks}, {plural(pipeline.num_micro_batches, 'micro-batch', 'micro-batches')} "
-        f"of {pipeline.micro_batch_size}{recompute}"
+        f"of {size}{recompute}"
     )
 
 
@@ -84,7 +89,7 @@ def _stage_table(pipeline: Pipeline, stream: TextIO) -> Table:
             str(index),
             ranges(stage.nodes),
             stage.accelerator,
-            f"{pipeline.dp}x{stage.tp}",
+            f"{stage.dp}x{stage.tp}",
             "+".join(map(str, stage.layers)),
             f"{gigabytes(memory.total_bytes)} / {gigabytes(memory.limit_bytes)}",
             forward_ms[index],

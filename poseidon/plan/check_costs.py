@@ -140,7 +140,7 @@ def _needed_bytes(rebuilt: Rebuilt, pipeline: Pipeline, index: int, actions: Seq
     chunks = [_chunk_rows(rebuilt, stage, index, chunk, pipeline) for chunk in range(pipeline.num_chunks)]
     rows = [row for chunk in chunks for row in chunk]
     training = experiment.training
-    state = sum(state_bytes(row.weight_bytes, pipeline.dp, training).total for row in rows)
+    state = sum(state_bytes(row.weight_bytes, stage.dp, training).total for row in rows)
     held = _peak_bytes(actions, [sum(row.activation_bytes for row in chunk) for chunk in chunks])
     budget = memory_budget(
         experiment.cluster.accelerators[stage.accelerator],

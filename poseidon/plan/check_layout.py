@@ -47,7 +47,9 @@ def _device_mistakes(experiment: Experiment, pipeline: Pipeline) -> Iterator[str
             continue
         if any(groups[node].accelerator != stage.accelerator for node, _ in devices):
             yield f"stage {index} has devices that are not {stage.accelerator}"
-        if len(devices) != pipeline.dp * stage.tp:
+        if pipeline.is_given and len(devices) % stage.tp:
+            yield f"stage {index} has {len(devices)} devices, not a multiple of TP {stage.tp}"
+        if not pipeline.is_given and len(devices) != pipeline.dp * stage.tp:
             yield f"stage {index} has {len(devices)} devices, not DP {pipeline.dp} x TP {stage.tp}"
         tp_groups = [devices[first : first + stage.tp] for first in range(0, len(devices), stage.tp)]
         if any(len({node for node, _ in group}) > 1 for group in tp_groups):
@@ -102,8 +104,12 @@ def _setting_mistakes(experiment: Experiment, pipeline: Pipeline) -> Iterator[st
     sequences = pipeline.dp * pipeline.micro_batch_size * pipeline.num_micro_batches
     if sequences != training.global_batch_size:
         yield f"DP x micro-batch x micro-batches is {sequences}, not the global batch {training.global_batch_size}"
-    if pipeline.micro_batch_size not in training.micro_batch_sizes:
-        yield f"micro-batch {pipeline.micro_batch_size} is not one of the experiment's"
+    for dp in sorted({stage.dp for stage in pipeline.stages}):
+        if training.global_batch_size % (pipeline.num_micro_batches * dp):
+            yield f"{pipeline.num_micro_batches} micro-batches x DP {dp} do not divide the global batch"
+    for size in sorted({pipeline.micro_batch_of(stage) for stage in pipeline.stages}):
+        if size not in training.micro_batch_sizes:
+            yield f"micro-batch {size} is not one of the experiment's"
     for tp in sorted({stage.tp for stage in pipeline.stages}):
         if reason := tp_refusal(experiment.model, tp):
             yield reason
@@ -138,7 +144,7 @@ def _degree_mistakes(experiment: Experiment, pipeline: Pipeline) -> Iterator[str
     if search.tp == "per-type" and len(by_type) > len({accelerator for accelerator, _ in by_type}):
         yield "TP differs between stages of one accelerator"
     for name, fixed, values in (
-        ("DP", search.fixed_dp, {pipeline.dp}),
+        ("DP", search.fixed_dp, {stage.dp for stage in pipeline.stages}),
         ("TP", search.fixed_tp, degrees),
         ("PP", search.fixed_pp, {pipeline.pp}),
     ):

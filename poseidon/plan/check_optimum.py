@@ -59,6 +59,10 @@ def check_optimum(plan: Plan, effort: Effort) -> Finding:
     A choice is ruled out by the lower bound of `check_bound`, or by trying all of its configurations. What neither can
     do within the effort is said.
     """
+    if not plan.lower_bound_ms:
+        return Finding(NAME, Verdict.RIGHT, "none is claimed: the plan may not be the fastest")
+    if plan.pipeline.is_given:
+        return Finding(NAME, Verdict.WRONG, "stages given one by one are in no space that a bound could hold for")
     claim_ms = plan.lower_bound_ms * (1 - OPTIMAL)
     try:
         profile = load_profile(plan.experiment, recompute=recompute_modes(plan.experiment))

@@ -6,6 +6,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 
 from poseidon.cost.memory import StageMemory
+from poseidon.cost.outer import GIVEN
 from poseidon.inputs.experiment import Experiment
 from poseidon.search.result import SolutionStatus, TerminationReason
 
@@ -59,6 +60,11 @@ class PlannedStage:
         """D x TP."""
         return sum(len(part.devices) for part in self.devices)
 
+    @property
+    def dp(self) -> int:
+        """Replicas of the stage; the same for all stages of a pipeline unless they were given one by one."""
+        return self.num_devices // self.tp
+
 
 @dataclass(frozen=True)
 class CriticalPathShares:
@@ -85,7 +91,10 @@ class CriticalPathShares:
 
 @dataclass(frozen=True)
 class Pipeline:
-    """One complete configuration of one outer choice, with its simulated time."""
+    """One complete configuration of one outer choice, with its simulated time.
+
+    `dp` and `micro_batch_size` are those of the first stage, and of all others unless `dp_differs`.
+    """
 
     outer_choice: str
     schedule: str
@@ -117,6 +126,25 @@ class Pipeline:
         """The TP degree of all stages; None where it differs."""
         degrees = {stage.tp for stage in self.stages}
         return degrees.pop() if len(degrees) == 1 else None
+
+    @property
+    def is_given(self) -> bool:
+        """Whether the stages were given one by one by a policy that does not search outer choices."""
+        return self.outer_choice.startswith(f"{GIVEN} ")
+
+    @property
+    def dp_differs(self) -> bool:
+        """Whether stages differ in DP; a micro-batch is then shared out over each stage's own replicas."""
+        return any(stage.dp != self.dp for stage in self.stages)
+
+    @property
+    def global_batch_size(self) -> int:
+        """Sequences of an iteration."""
+        return self.dp * self.micro_batch_size * self.num_micro_batches
+
+    def micro_batch_of(self, stage: PlannedStage) -> int:
+        """Sequences of a micro-batch on one replica of a stage."""
+        return self.dp * self.micro_batch_size // stage.dp
 
     @property
     def num_devices(self) -> int:

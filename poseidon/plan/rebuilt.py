@@ -6,12 +6,15 @@ from dataclasses import dataclass
 
 from poseidon.cost.build import ProblemBuilder
 from poseidon.cost.costs import costs
+from poseidon.cost.given_stages import GivenStage, given_pipeline
 from poseidon.cost.outer import OuterChoice, recompute_modes
+from poseidon.cost.part_rows import require_rows
+from poseidon.cost.placement import alike_nodes
 from poseidon.cost.problem import Problem
 from poseidon.errors import InputError, Mistake
 from poseidon.inputs.experiment import Experiment
 from poseidon.plan.plan import Pipeline
-from poseidon.profile import load_profile
+from poseidon.profile import Profile, load_profile
 
 
 @dataclass(frozen=True)
@@ -27,6 +30,8 @@ class Rebuilt:
 def rebuild(experiment: Experiment, pipeline: Pipeline) -> Rebuilt:
     """Raises InputError when the profile can't be read any more, or the experiment has no such outer choice or kind."""
     profile = load_profile(experiment, recompute=recompute_modes(experiment))
+    if pipeline.is_given:
+        return _rebuild_given(experiment, profile, pipeline)
     for choice, problem in costs(experiment, profile):
         if choice.name == pipeline.outer_choice:
             names = [kind.name for kind in problem.kinds]
@@ -34,5 +39,35 @@ def rebuild(experiment: Experiment, pipeline: Pipeline) -> Rebuilt:
                 raise InputError(Mistake("", "kind", f"{unknown[0]!r} is none of {', '.join(names)}"))
             kinds = tuple(names.index(stage.kind) for stage in pipeline.stages)
             return Rebuilt(ProblemBuilder(experiment, profile), choice, problem, kinds)
+    raise _unknown(pipeline)
+
+
+def _unknown(pipeline: Pipeline) -> InputError:
     message = f"{pipeline.outer_choice!r} is not an outer choice of the experiment"
-    raise InputError(Mistake("", "outer_choice", message))
+    return InputError(Mistake("", "outer_choice", message))
+
+
+def _rebuild_given(experiment: Experiment, profile: Profile, pipeline: Pipeline) -> Rebuilt:
+    """The choice that the stages themselves make: their nodes, DP and TP."""
+    pools = alike_nodes(experiment.cluster)
+    schedules = [name for name in experiment.training.schedules if name == pipeline.schedule]
+    modes = [mode for mode in recompute_modes(experiment) if mode == pipeline.recompute]
+    if not schedules or not modes:
+        raise _unknown(pipeline)
+    stages = []
+    for stage in pipeline.stages:
+        owner = next((pool for pool in pools if set(stage.nodes) <= set(pool.nodes)), None)
+        if owner is None:
+            raise InputError(Mistake("", "nodes", f"{list(stage.nodes)} are not nodes that are alike"))
+        stages.append(GivenStage(owner, stage.dp, stage.tp))
+    given = given_pipeline(experiment, pools, stages, pipeline.num_micro_batches, schedules[0], modes[0])
+    if isinstance(given, str):
+        raise InputError(Mistake("", "stages", given))
+    if given.choice.name != pipeline.outer_choice:
+        raise _unknown(pipeline)
+    names = [placement.name for placement in given.choice.layout.placements]
+    if [stage.kind for stage in pipeline.stages] != [names[kind] for kind in given.kinds]:
+        raise InputError(Mistake("", "kind", f"the stages are of the kinds {', '.join(names)}"))
+    require_rows(profile, experiment, [given.choice])
+    builder = ProblemBuilder(experiment, profile)
+    return Rebuilt(builder, given.choice, builder.build(given.choice), given.kinds)

@@ -11,6 +11,9 @@ INTERLEAVED_NODES = 10_000
 given.
 """
 POLICIES = ("exact", "paper", "brute-force")
+RIVALS = ("metis", "hexiscale")
+"""Policies of other planners, which have a space of their own (`poseidon.search.rivals`)."""
+COST_MODELS = ("dag", "eq1")
 
 
 @dataclass(frozen=True)
@@ -32,6 +35,8 @@ class SearchOptions:
     warmup_samples: int = 500
     stage_pruning: bool = True
     layer_pruning: bool = True
+    cost_model: str = "dag"
+    """What plans are compared by: the DAG, or the static formula Eq. 1 (policy exact only)."""
     num_thresholds: int = 16
     """Completion tables built at once (docs/algorithm.md)."""
     most_table_values: int = 60_000_000
@@ -51,6 +56,10 @@ class SearchOptions:
         """Refuses values outside their range."""
         if self.policy not in POLICIES:
             raise ValueError(f"policy is {self.policy!r}; accepted: {', '.join(POLICIES)}")
+        if self.cost_model not in COST_MODELS:
+            raise ValueError(f"cost model is {self.cost_model!r}; accepted: {', '.join(COST_MODELS)}")
+        if self.cost_model != "dag" and self.policy != "exact":
+            raise ValueError(f"cost model {self.cost_model} is for the policy exact, not for {self.policy}")
         if not 0 <= self.gap < 1:
             raise ValueError(f"gap is {self.gap}; accepted: a fraction from 0 to below 1")
         if self.time_limit_s is not None and not self.time_limit_s > 0:

@@ -10,7 +10,7 @@ from poseidon.search.backend import Backend, InProcess
 from poseidon.search.exact_policy import exact_search
 from poseidon.search.journal import Journal
 from poseidon.search.options import SearchOptions
-from poseidon.search.policies import POLICIES
+from poseidon.search.policies import policy_of
 from poseidon.search.result import SearchResult, TerminationReason
 from poseidon.search.run import Run
 from poseidon.search.shard import Context
@@ -44,7 +44,8 @@ def solve(
     run = Run(context, backend or InProcess(), watch, kept)
     result = None
     try:
-        result = exact_search(run, start) if options.policy == "exact" else POLICIES[options.policy](run)
+        policy = policy_of(options)
+        result = exact_search(run, start) if policy is exact_search else policy(run)
     finally:
         if kept is not None:
             kept.close(is_over=result is not None and result.termination in OVER)

@@ -19,10 +19,10 @@ from poseidon.cli.experiment_options import (
     experiment_from,
 )
 from poseidon.cli.search import search
-from poseidon.inputs.search import Assignment, Policy, SearchSettings, Target, TpScope
+from poseidon.inputs.search import Assignment, CostModel, Policy, SearchSettings, Target, TpScope
 from poseidon.inputs.training import RecomputeChoice, ScheduleName, Training
 from poseidon.schedule import SCHEDULES
-from poseidon.search.options import POLICIES, SearchOptions
+from poseidon.search.options import COST_MODELS, POLICIES, RIVALS, SearchOptions
 
 
 def test_choices_are_those_of_the_settings() -> None:
@@ -30,7 +30,8 @@ def test_choices_are_those_of_the_settings() -> None:
     assert get_args(TpScope) == TP_SCOPES
     assert get_args(Target) == TARGETS
     assert get_args(RecomputeChoice) == RECOMPUTE
-    assert get_args(Policy) == POLICIES
+    assert get_args(Policy) == (*POLICIES, *RIVALS)
+    assert get_args(CostModel) == COST_MODELS
     assert set(get_args(ScheduleName)) == set(SCHEDULES)
 
 
