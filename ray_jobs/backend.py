@@ -236,7 +236,7 @@ def _reason(error: Exception) -> str:
     if isinstance(error, ray.exceptions.ObjectLostError):
         return "its tables were lost with a node"
     lines = str(error).strip().splitlines() or [""]
-    if any("failed to import on the worker" in line for line in lines):
-        reason = f"a node of the cluster can't load this package ({lines[-1].strip()}); ray_jobs/README.md says how"
+    if lines[-1].startswith(("ModuleNotFoundError: ", "ImportError: ")):
+        reason = f"a node of the cluster can't load what this process has: {lines[-1]} (see ray_jobs/README.md)"
         raise InputError(Mistake("command line", "--ray", reason))
     return f"{type(error).__name__}: {lines[0][:120]}"

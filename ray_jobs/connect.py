@@ -37,6 +37,7 @@ def connect(address: str, num_workers: int | None = None) -> bool:
 
     if ray.is_initialized():
         return False
+    os.environ.setdefault("RAY_IGNORE_UNHANDLED_ERRORS", "1")  # the driver says what became of every shard
     if address == "local":
         _start_local(num_workers)
         return True
