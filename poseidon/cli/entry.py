@@ -14,6 +14,7 @@ import click
 from poseidon.cli.costs import costs
 from poseidon.cli.count import count
 from poseidon.cli.exit_codes import ExitCode
+from poseidon.cli.export import export
 from poseidon.cli.import_profile import import_profile
 from poseidon.cli.profile import profile
 from poseidon.cli.search import search
@@ -38,7 +39,7 @@ def poseidon() -> None:
     """
 
 
-COMMANDS = (search, verify, simulate, count, costs, solve, sweep, profile, import_profile)
+COMMANDS = (search, verify, simulate, count, costs, solve, sweep, profile, import_profile, export)
 
 for command in COMMANDS:
     poseidon.add_command(command)
