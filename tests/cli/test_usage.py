@@ -15,7 +15,18 @@ USAGE = 2
 
 
 def test_the_commands() -> None:
-    assert COMMANDS == ["costs", "count", "import", "profile", "search", "simulate", "solve", "sweep", "verify"]
+    assert COMMANDS == [
+        "costs",
+        "count",
+        "export",
+        "import",
+        "profile",
+        "search",
+        "simulate",
+        "solve",
+        "sweep",
+        "verify",
+    ]
 
 
 @pytest.mark.parametrize("command", COMMANDS)

@@ -91,11 +91,15 @@ def training_settings(request: Request) -> dict[str, object]:
     """Fields of torchtitan's TrainingConfig. Without a pipeline micro-batches are steps of gradient accumulation."""
     pipeline, training = request.pipeline, request.experiment.training
     micro_batches = pipeline.num_micro_batches if pipeline.pp > 1 else 1
-    return {
+    settings: dict[str, object] = {
         "local_batch_size": pipeline.micro_batch_size * micro_batches,
         "global_batch_size": training.global_batch_size,
         "seq_len": training.seq_length,
     }
+    if pipeline.pp > 1:
+        # torchtitan 0.3 refuses pipelines otherwise (its Trainer.Config).
+        settings["disable_cuda_graphs"] = True
+    return settings
 
 
 def export(request: Request) -> Export:

@@ -20,7 +20,8 @@ VISIBLE = ("CUDA_VISIBLE_DEVICES", "ASCEND_RT_VISIBLE_DEVICES", "HIP_VISIBLE_DEV
 STAND_IN = """#!{python}
 import json, os, sys
 with open(os.environ["STARTED"], "a") as log:
-    log.write(json.dumps({{"program": os.path.basename(sys.argv[0]), "argv": sys.argv[1:], "env": dict(os.environ)}}) + "\\n")
+    call = {{"program": os.path.basename(sys.argv[0]), "argv": sys.argv[1:], "env": dict(os.environ)}}
+    log.write(json.dumps(call) + "\\n")
 """
 
 

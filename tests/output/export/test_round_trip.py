@@ -14,8 +14,8 @@ from poseidon.output.export import Export, export_plan
 from poseidon.output.export.hexiscale_script import processes_of
 from poseidon.output.export.request import Request
 from poseidon.plan.plan import Plan
-from poseidon.schedule.text import order_from_text
 from poseidon.plan.timing import pipeline_order
+from poseidon.schedule.text import order_from_text
 from tests.output.export.readers import (
     devices_by_rank,
     file_text,
@@ -66,7 +66,7 @@ def test_older_megatron_gets_first_and_last_or_a_reason(
     plan = searched(name)
     counts = [layers for [layers] in planned_layers(plan)]
     if len(set(counts[1:-1])) > 1:
-        with pytest.raises(InputError, match="use core 0.13 or later"):
+        with pytest.raises(InputError, match="use core 0"):
             export_plan(plan, "plan.json", "megatron", "0.12")
         return
     [started] = started_by(export_plan(plan, "plan.json", "megatron", "core_r0.12.1"), tmp_path, "0")
@@ -225,7 +225,7 @@ def test_colossalai_recomputes_all_layers_of_every_chunk(searched: Callable[...,
 
 
 def test_the_same_node_twice_gets_its_devices_in_two_places(searched: Callable[..., Plan], tmp_path: Path) -> None:
-    plan, export = plan_and_export(searched, "megatron", *ANY_ORDER)
+    _, export = plan_and_export(searched, "megatron", *ANY_ORDER)
     nodes = [place.node for place in export.places]
     twice = [node for node in nodes if nodes.count(node) > 1]
     assert twice
