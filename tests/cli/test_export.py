@@ -119,4 +119,7 @@ def test_a_directory_that_cannot_be_made(cli: Callable[..., Any], plan: Path, tm
 def test_lines_fit(cli: Callable[..., Any], plan: Path, tmp_path: Path, monkeypatch: Any, columns: int) -> None:
     monkeypatch.setenv("COLUMNS", str(columns))
     ran = cli("export", plan, "--to", "torchtitan", "--out", tmp_path)
-    assert max(map(len, ran.out.splitlines())) <= columns
+    commands = [line for line in ran.out.splitlines() if "bash launch.sh" in line]
+    assert [line.rpartition(" ")[2] for line in commands] == ["planned"] * 4, "a command is on one line"
+    paths = ran.out.splitlines()[:4]
+    assert max(len(line) for line in ran.out.splitlines() if line not in (*commands, *paths)) <= columns

@@ -75,7 +75,13 @@ def process_script(
         "  started+=($!)",
         "done",
         "status=0",
-        'for id in "${started[@]}"; do wait "$id" || status=$?; done',
+        "# The first that fails ends the others, which would wait for it.",
+        'for _ in "${started[@]}"; do',
+        "  code=0; wait -n || code=$?",
+        '  if [ "$code" -ne 0 ] && [ "$status" -eq 0 ]; then',
+        '    status=$code; kill "${started[@]}" 2>/dev/null || true',
+        "  fi",
+        "done",
         'exit "$status"',
     ]
     return "\n".join([*head, *body]) + "\n"

@@ -65,9 +65,9 @@ def launch_script(
 def _master(first: Place) -> list[str]:
     """Where the processes meet: on the first place's host, whose address is asked for where it is not known."""
     address = (
-        f': "${{MASTER_ADDR:?set MASTER_ADDR to the address of {first.host}, where rank 0 runs}}"'
-        if first.host == f"node{first.node}"
-        else f': "${{MASTER_ADDR:={first.host}}}"'
+        f': "${{MASTER_ADDR:={first.host}}}"'
+        if first.is_host_known
+        else f': "${{MASTER_ADDR:?set MASTER_ADDR to the address of {first.host}, where rank 0 runs}}"'
     )
     return [address, f': "${{MASTER_PORT:={DEFAULT_PORT}}}"', "export MASTER_ADDR MASTER_PORT"]
 

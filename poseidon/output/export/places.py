@@ -24,6 +24,8 @@ class Place:
     """Its rank among the launchers: torchrun's node rank."""
     node: int
     host: str
+    is_host_known: bool
+    """False: `host` stands for a host that the user did not name."""
     accelerator: str
     devices: tuple[int, ...]
     first_rank: int
@@ -72,6 +74,7 @@ def places_of(request: Request) -> tuple[Place, ...]:
                 number=number,
                 node=node,
                 host=request.host(node),
+                is_host_known=bool(request.hosts),
                 accelerator=label(group.accelerator),
                 devices=tuple(devices),
                 first_rank=first_rank,

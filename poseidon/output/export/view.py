@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import Any, TextIO
 
 from rich.console import RenderableType
-from rich.padding import Padding
+from rich.table import Table
 from rich.text import Text
 
 from poseidon.output.console import Columns, rendered
@@ -17,27 +17,34 @@ from poseidon.output.numbers import plural, ranges
 
 
 def export_text(title: str, export: Export, written: Sequence[Path], stream: TextIO) -> str:
-    """The files, where everything starts and with which command, and what is left to the user."""
-    parts: list[RenderableType] = [
+    """The files, where everything starts and with which command, and what is left to the user.
+
+    Commands are never broken into lines, so that they can be copied.
+    """
+    heading = (
+        "Start" if export.starts[0].place is None else "Start, one command on each node, which all need these files"
+    )
+    before: list[RenderableType] = [
         Text(f"{plural(len(written), 'file')} for {title}: {', '.join(map(str, written))}", style="bold"),
         Text(""),
         _places(export.places, stream),
         Text(""),
-        Text(_heading(export), style="bold"),
-        *(Padding(Text(_start(start.place, start.command), overflow="fold"), (0, 0, 0, 2)) for start in export.starts),
-        Text(""),
-        Text("To know", style="bold"),
-        *(Padding(Text(f"- {note}"), (0, 0, 0, 2)) for note in export.notes),
+        Text(heading, style="bold"),
     ]
-    return rendered(parts, stream)
-
-
-def _heading(export: Export) -> str:
-    return "Start" if export.starts[0].place is None else "Start, one command on each node, which all need these files"
+    commands = [f"  {_start(start.place, start.command)}" for start in export.starts]
+    after: list[RenderableType] = [Text(""), Text("To know", style="bold"), _notes(export.notes)]
+    return "\n".join([rendered(before, stream), *commands, rendered(after, stream)])
 
 
 def _start(place: Place | None, command: str) -> str:
     return command if place is None else f"{place.host}: {command}"
+
+
+def _notes(notes: Sequence[str]) -> RenderableType:
+    table = Table.grid(padding=(0, 1))
+    for note in notes:
+        table.add_row(" -", Text(note))
+    return table
 
 
 def _places(places: Sequence[Place], stream: TextIO) -> RenderableType:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import os
 import subprocess
 from collections.abc import Callable
 from pathlib import Path
@@ -170,6 +171,24 @@ def test_hosts_that_are_known_need_no_address(searched: Callable[..., Plan], tmp
     [started] = started_by(export, tmp_path, "1", master=None)
     assert started.value("--master-addr") == "c.example.org"
     assert [place.host for place in export.places] == ["c.example.org", "a", "b", "10.0.0.4"]
+
+
+def test_a_host_may_be_called_as_the_stand_in(searched: Callable[..., Plan], tmp_path: Path) -> None:
+    export = export_plan(searched("setting2"), "plan.json", "megatron", hosts="node0,node1,node2,node3")
+    [started] = started_by(export, tmp_path, "1", master=None)
+    assert started.value("--master-addr") == "node2"
+
+
+def test_a_process_that_fails_ends_its_node(searched: Callable[..., Plan], tmp_path: Path) -> None:
+    """HexiScale's script starts the processes itself."""
+    write_files(export_plan(searched("quickstart"), "plan.json", "hexiscale").files, tmp_path)
+    programs = tmp_path / "programs"
+    programs.mkdir()
+    (programs / "python3").write_text('#!/bin/sh\n[ "$RANK" = 1 ] && exit 7\nexec sleep 300\n')
+    (programs / "python3").chmod(0o755)
+    env = {"PATH": f"{programs}:{os.defpath}", "MASTER_ADDR": "10.0.0.1"}
+    ran = subprocess.run(["bash", str(tmp_path / "launch.sh"), "3"], env=env, timeout=120, check=False)
+    assert ran.returncode == 7
 
 
 @pytest.mark.parametrize(
