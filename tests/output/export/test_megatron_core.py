@@ -108,3 +108,40 @@ def test_megatron_core_refuses_a_layout_of_other_layers(searched: Callable[..., 
     layout = layouts.PipelineParallelLayerLayout.from_str(settings["pipeline_model_parallel_layout"], 7)
     with pytest.raises(AssertionError, match="must match num_layers"):
         layout.validate_layer_layout(num_layers=41, mtp_num_layers=0)
+
+
+@pytest.mark.parametrize(
+    "case", [("setting1",), ("setting2",), ("setting2", {"schedules": ["interleaved_1f1b"]})], ids=str
+)
+def test_megatron_core_builds_the_layers_of_first_and_last_flags(
+    searched: Callable[..., Plan], set_chunks: Callable[[int], None], case: Any
+) -> None:
+    """Flags for cores without layouts, worked out by the core's own function."""
+    from megatron.core.transformer.transformer_block import get_num_layers_to_build
+
+    from poseidon.errors import InputError
+
+    plan = searched(*case)
+    try:
+        settings = export_plan(plan, "plan.json", "megatron", "0.12").settings
+    except InputError as error:
+        assert "all chunks of a stage as many layers" in str(error)
+        assert any(len(set(stage.layers)) > 1 for stage in plan.pipeline.stages)
+        return
+    config: Any = TransformerConfig(
+        num_layers=settings["num_layers"],
+        hidden_size=4096,
+        num_attention_heads=32,
+        pipeline_model_parallel_size=settings["pipeline_model_parallel_size"],
+        virtual_pipeline_model_parallel_size=settings.get("num_virtual_stages_per_pipeline_rank"),
+        num_layers_in_first_pipeline_stage=settings.get("decoder_first_pipeline_num_layers"),
+        num_layers_in_last_pipeline_stage=settings.get("decoder_last_pipeline_num_layers"),
+        pipeline_dtype=__import__("torch").bfloat16,
+    )
+    set_chunks(plan.pipeline.num_chunks)
+    for rank, stage in enumerate(plan.pipeline.stages):
+        built = [
+            get_num_layers_to_build(config, vp_stage=chunk if plan.pipeline.num_chunks > 1 else None, pp_rank=rank)
+            for chunk in range(plan.pipeline.num_chunks)
+        ]
+        assert built == list(stage.layers)
