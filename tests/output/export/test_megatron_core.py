@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import warnings
 from collections.abc import Callable, Iterator
+from dataclasses import replace
 from typing import Any
 
 import pytest
@@ -110,24 +111,34 @@ def test_megatron_core_refuses_a_layout_of_other_layers(searched: Callable[..., 
         layout.validate_layer_layout(num_layers=41, mtp_num_layers=0)
 
 
+def with_chunks(plan: Plan, layers: tuple[int, ...]) -> Plan:
+    """The plan with two chunks of so many layers each on its stages."""
+    firsts = [sum((layers * 2)[:place]) for place in range(2 * len(layers))]
+    stages = tuple(
+        replace(stage, layer_ranges=tuple((firsts[n], firsts[n] + count) for n in (index, index + len(layers))))
+        for index, (stage, count) in enumerate(zip(plan.pipeline.stages, layers, strict=True))
+    )
+    return replace(plan, pipeline=replace(plan.pipeline, stages=stages))
+
+
 @pytest.mark.parametrize(
-    "case", [("setting1",), ("setting2",), ("setting2", {"schedules": ["interleaved_1f1b"]})], ids=str
+    ("case", "chunks"),
+    [
+        (("setting1",), None),
+        (("setting2",), None),
+        (("setting2", {"schedules": ["interleaved_1f1b"]}), (5, 5, 5, 5)),
+        (("setting2", {"schedules": ["interleaved_1f1b"]}), (4, 6, 6, 4)),
+    ],
+    ids=str,
 )
 def test_megatron_core_builds_the_layers_of_first_and_last_flags(
-    searched: Callable[..., Plan], set_chunks: Callable[[int], None], case: Any
+    searched: Callable[..., Plan], set_chunks: Callable[[int], None], case: Any, chunks: tuple[int, ...] | None
 ) -> None:
     """Flags for cores without layouts, worked out by the core's own function."""
     from megatron.core.transformer.transformer_block import get_num_layers_to_build
 
-    from poseidon.errors import InputError
-
-    plan = searched(*case)
-    try:
-        settings = export_plan(plan, "plan.json", "megatron", "0.12").settings
-    except InputError as error:
-        assert "all chunks of a stage as many layers" in str(error)
-        assert any(len(set(stage.layers)) > 1 for stage in plan.pipeline.stages)
-        return
+    plan = searched(*case) if chunks is None else with_chunks(searched(*case), chunks)
+    settings = export_plan(plan, "plan.json", "megatron", "0.12").settings
     config: Any = TransformerConfig(
         num_layers=settings["num_layers"],
         hidden_size=4096,
@@ -138,10 +149,9 @@ def test_megatron_core_builds_the_layers_of_first_and_last_flags(
         num_layers_in_last_pipeline_stage=settings.get("decoder_last_pipeline_num_layers"),
         pipeline_dtype=__import__("torch").bfloat16,
     )
-    set_chunks(plan.pipeline.num_chunks)
+    num_chunks = plan.pipeline.num_chunks
+    set_chunks(num_chunks)
     for rank, stage in enumerate(plan.pipeline.stages):
-        built = [
-            get_num_layers_to_build(config, vp_stage=chunk if plan.pipeline.num_chunks > 1 else None, pp_rank=rank)
-            for chunk in range(plan.pipeline.num_chunks)
-        ]
+        held = [None] if num_chunks == 1 else range(num_chunks)
+        built = [get_num_layers_to_build(config, vp_stage=chunk, pp_rank=rank) for chunk in held]
         assert built == list(stage.layers)
