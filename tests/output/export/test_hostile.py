@@ -140,7 +140,7 @@ def test_a_plan_that_contradicts_itself_is_refused(searched: Callable[..., Plan]
 
 
 def test_files_stay_in_their_directory(tmp_path: Path) -> None:
-    for name in ("../x", "/tmp/x", "a/../../x", ""):
+    for name in ("../x", "/x", "a/../../x", ""):
         with pytest.raises(AssertionError):
             write_files([ExportedFile(name, "x")], tmp_path / "out")
     assert not (tmp_path / "x").exists()
