@@ -16,6 +16,7 @@ from poseidon.cli.compare import compare
 from poseidon.cli.costs import costs
 from poseidon.cli.count import count
 from poseidon.cli.exit_codes import ExitCode
+from poseidon.cli.export import export
 from poseidon.cli.import_profile import import_profile
 from poseidon.cli.profile import profile
 from poseidon.cli.search import search
@@ -41,7 +42,21 @@ def poseidon() -> None:
     """
 
 
-COMMANDS = (search, compare, verify, simulate, count, costs, solve, sweep, profile, import_profile, calibrate, validate)
+COMMANDS = (
+    search,
+    compare,
+    verify,
+    export,
+    simulate,
+    count,
+    costs,
+    solve,
+    sweep,
+    profile,
+    import_profile,
+    calibrate,
+    validate,
+)
 
 for command in COMMANDS:
     poseidon.add_command(command)

@@ -15,7 +15,7 @@ USAGE = 2
 
 
 def test_the_commands() -> None:
-    expected = "calibrate compare costs count import profile search simulate solve sweep validate verify"
+    expected = "calibrate compare costs count export import profile search simulate solve sweep validate verify"
     assert " ".join(COMMANDS) == expected
 
 
@@ -52,7 +52,7 @@ def test_the_umbrella_lists_the_commands(cli: Any) -> None:
         (["verify"], "missing argument"),
         (["sweep"], "missing argument"),
         (["sweep", "x.yaml"], "missing option '--out'"),
-        (["sweep", "x.yaml", "--out", "x", "--workers", "2", "--ray"], "either --workers or --ray"),
+        (["search", "quickstart.yaml", "--resume"], "give --out"),
     ],
 )
 def test_bad_usage_is_one_line(cli: Any, arguments: list[str], message: str) -> None:

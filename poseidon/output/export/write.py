@@ -1,0 +1,23 @@
+"""Writes an export's files."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from pathlib import Path, PurePosixPath
+
+from poseidon.output.export.exported import ExportedFile
+from poseidon.output.whole_file import write_whole
+
+
+def write_files(files: Sequence[ExportedFile], directory: Path) -> tuple[Path, ...]:
+    """Writes each file in one go, replacing an older one; InputError where that can't be. Returns the paths."""
+    written = []
+    for file in files:
+        parts = PurePosixPath(file.name).parts
+        assert parts, "a file needs a name"
+        assert not file.name.startswith("/"), f"{file.name} leaves the directory"
+        assert ".." not in parts, f"{file.name} leaves the directory"
+        target = directory.joinpath(*parts)
+        write_whole(target, file.text)
+        written.append(target)
+    return tuple(written)
