@@ -19,7 +19,7 @@ from poseidon.search.result import SearchResult, SolutionStatus, TerminationReas
 from poseidon.search.shard import Action, Context, Event, Failure, Found, Outcome, Shard
 from poseidon.search.solve import solve
 from poseidon.search.watch import Progress
-from tests.processes import kill, ray_workers
+from tests.processes import kill, ray_workers, wait_until
 from tests.ray_jobs import poison
 from tests.ray_jobs.searches import UNPRUNED, effort, essence, long_answer, long_problem
 from tests.search.example import BEST, BEST_MS, EXAMPLE
