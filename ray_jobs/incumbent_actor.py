@@ -79,6 +79,7 @@ class IncumbentActor:
         self._epoch = os.urandom(8).hex()
         self._changed = asyncio.Event()
         self._version = 0
+        self._early: list[tuple[int, Found]] = []
         self._set_rules(NO_SEARCH)
         if self._checkpoint.exists():
             rules, is_over, offers = pickle.loads(self._checkpoint.read_bytes())
@@ -101,6 +102,9 @@ class IncumbentActor:
             self._set_rules(rules)
             self._save()
             self._tell()
+            early, self._early = self._early, []
+            for search, found in early:
+                await self.offer(search, found)
 
     async def end(self, search: int) -> None:
         """Ends a search: whoever waits for news of it is told so."""
@@ -114,7 +118,9 @@ class IncumbentActor:
         return search < self._rules.search or (search == self._rules.search and self._is_over)
 
     async def offer(self, search: int, found: Found) -> None:
-        """Takes a plan; offering the same one again changes nothing."""
+        """Takes a plan; offering the same one again changes nothing. One that arrives before its search waits for it."""
+        if search > self._rules.search:
+            self._early.append((search, found))
         if search != self._rules.search or self._is_over:
             return
         if self._incumbents.offer(Offer(self._rules.names[found.problem], found), 0.0):

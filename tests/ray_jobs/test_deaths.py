@@ -156,6 +156,7 @@ def test_a_plan_that_only_the_actor_knows_comes_before_the_last_shard(cluster: s
         backend.submit(Shard(0, 0, Action.SEARCH, 0.0))
         events: list[Event] = []
         assert wait_until(lambda: events.extend(backend.wait(0.1)) or events)  # type: ignore[func-returns-value]
+        assert len(events) == 2, events
         first, last = events
         assert first == plan
         assert isinstance(last, Failure if dies else Outcome)

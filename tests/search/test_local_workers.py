@@ -39,9 +39,11 @@ SHARED_MEMORY = Path("/dev/shm") if os.access("/dev/shm", os.W_OK) else Path(tem
 
 @pytest.fixture(scope="module")
 def workers() -> Iterator[LocalWorkers]:
-    backend = LocalWorkers(2)
-    yield backend
-    backend.close()
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(sys, "path", [*sys.path, str(ROOT)])  # workers unpack problems of tests.search.poisoned
+        backend = LocalWorkers(2)
+        yield backend
+        backend.close()
 
 
 def problems_of(setting: str) -> list[Problem]:
