@@ -46,6 +46,15 @@ def test_the_best_plan_is_the_time_to_beat_and_only_goes_down(tmp_path: Path) ->
     assert offers(actor) == [PLAN, FASTER]
 
 
+def test_a_plan_that_arrives_before_its_search_waits_for_it(tmp_path: Path) -> None:
+    actor = IncumbentActor(str(tmp_path / "kept"))
+    wait(actor.offer(2, PLAN))
+    wait(actor.offer(1, FASTER))
+    wait(actor.begin(RULES))
+    assert offers(actor) == [FASTER]
+    assert news(actor).cutoff_ms == 26.0
+
+
 def test_whoever_waits_is_told_at_once(tmp_path: Path) -> None:
     async def offer_while_somebody_waits() -> News:
         actor = IncumbentActor(str(tmp_path / "kept"))

@@ -1,6 +1,7 @@
 from __future__ import annotations
 
 import multiprocessing
+import sys
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -163,7 +164,10 @@ def _try_to_lock(directory: Path, answers: Any) -> None:
         answers.put(str(error))
 
 
-def test_two_sweeps_cannot_write_to_one_directory(tmp_path: Path) -> None:
+def test_two_sweeps_cannot_write_to_one_directory(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(
+        sys, "path", [*sys.path, str(Path(__file__).parents[2])]
+    )  # the process unpacks a function of here
     context = multiprocessing.get_context("spawn")
     answers = context.Queue()
     with Store(tmp_path).locked():
