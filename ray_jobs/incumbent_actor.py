@@ -118,7 +118,7 @@ class IncumbentActor:
         return search < self._rules.search or (search == self._rules.search and self._is_over)
 
     async def offer(self, search: int, found: Found) -> None:
-        """Takes a plan; offering the same one again changes nothing. One that arrives before its search waits for it."""
+        """Takes a plan; the same one again changes nothing, and one that arrives before its search waits for it."""
         if search > self._rules.search:
             self._early.append((search, found))
         if search != self._rules.search or self._is_over:
