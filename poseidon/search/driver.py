@@ -28,6 +28,8 @@ MOST_OPEN_VALUES = 150_000_000
 """Numbers in the tables of all open outer choices together (8 bytes each)."""
 MOST_ATTEMPTS = 6
 """Workers that may be lost with a shard before it is given up."""
+MOST_IDLE_DEATHS = 100
+"""Workers that may be lost before they begin; from then on it counts against the shards: none of them comes up."""
 STOP_S = 1.5
 """Seconds that running shards have to come back when a search stops early."""
 
@@ -97,6 +99,7 @@ class Driver:
         self._queue: list[tuple[Key, int, Shard]] = []
         self._turns: dict[int, int] = {}
         self._attempts: dict[int, int] = {}
+        self._num_idle_deaths = 0
         self._in_flight: dict[int, Shard] = {}
         self._is_begun = False
         self.next_number = 0
@@ -327,7 +330,9 @@ class Driver:
         shard = self._in_flight.pop(failure.number, None)
         if shard is None:
             return
-        attempts = self._attempts[shard.number] = self._attempts.get(shard.number, 0) + 1
+        self._num_idle_deaths += not failure.counts
+        is_fault = failure.counts or self._num_idle_deaths > MOST_IDLE_DEATHS
+        attempts = self._attempts[shard.number] = self._attempts.get(shard.number, 0) + is_fault
         if failure.again and attempts < MOST_ATTEMPTS:
             self._put(shard, self._turns[shard.number])
             return

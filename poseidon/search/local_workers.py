@@ -81,7 +81,9 @@ class LocalWorkers:
     def wait(self, seconds: float) -> list[Event]:
         """See `Backend`."""
         return [
-            Failure(news.job, f"its worker {news.how}", again=True) if isinstance(news, Death) else news.content
+            Failure(news.job, f"its worker {news.how}", again=True, counts=news.had_begun)
+            if isinstance(news, Death)
+            else news.content
             for news in self._pool.wait(seconds)
         ]
 

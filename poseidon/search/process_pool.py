@@ -21,6 +21,8 @@ Send = Callable[[Any], None]
 Handler = Callable[[Any], Any]
 """Takes what a job needs and returns its answer."""
 
+UP = None
+"""In the place of a message's kind: the worker is up."""
 FAREWELL_S = 1.0
 """How long a worker may take to end by itself."""
 
@@ -40,6 +42,8 @@ class Death(Generic[Job]):
 
     job: Job
     how: str
+    had_begun: bool
+    """Whether the worker was up: otherwise it is not the job that killed it."""
 
 
 @dataclass
@@ -47,6 +51,7 @@ class _Worker(Generic[Job]):
     process: BaseProcess
     pipe: Connection
     job: Job | None = None
+    is_up: bool = False
 
 
 class ProcessPool(Generic[Job]):
@@ -115,6 +120,9 @@ class ProcessPool(Generic[Job]):
         try:
             while worker.pipe.poll():
                 is_answer, content = worker.pipe.recv()
+                if is_answer is UP:
+                    worker.is_up = True
+                    continue
                 assert worker.job is not None
                 news.append(Message(worker.job, content, is_answer))
                 worker.job = None if is_answer else worker.job
@@ -122,7 +130,7 @@ class ProcessPool(Generic[Job]):
             job, how = worker.job, _ending(worker.process)
             self._replace(index)
             if job is not None:
-                news.append(Death(job, how))
+                news.append(Death(job, how, worker.is_up))
 
     def _replace(self, index: int) -> None:
         """Puts a new worker in the place of one that is dead or of no use any more."""
@@ -172,6 +180,7 @@ def _serve(pipe: Connection, make_handler: Callable[..., Handler], index: int, a
     signal.signal(signal.SIGTERM, signal.SIG_DFL)
     threading.Thread(target=_end_with_parent, daemon=True).start()
     handler = make_handler(lambda content: pipe.send((False, content)), index, *arguments)
+    pipe.send((UP, None))
     with suppress(EOFError, OSError):
         while True:
             pipe.send((True, handler(pipe.recv())))

@@ -127,6 +127,8 @@ class Failure:
     reason: str
     again: bool
     """Another try may go well: the worker was lost. Not where the search itself raised an error."""
+    counts: bool = True
+    """The shard may be the reason; not where its worker was lost before it began."""
 
 
 Event = Found | Outcome | Failure
