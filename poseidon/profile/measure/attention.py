@@ -22,9 +22,9 @@ def fused_attention(query: Any, key: Any, value: Any) -> Any:
     Keys and values may have fewer heads. torch's fused kernels return the output in the order of the input, so that it
     is not copied.
     """
-    grouped = {} if key.shape[2] == query.shape[2] else {"enable_gqa": True}
+    options = {"is_causal": True} if key.shape[2] == query.shape[2] else {"is_causal": True, "enable_gqa": True}
     operands = (tensor.transpose(1, 2) for tensor in (query, key, value))
-    output = functional.scaled_dot_product_attention(*operands, is_causal=True, **grouped).transpose(1, 2)
+    output = functional.scaled_dot_product_attention(*operands, **options).transpose(1, 2)
     return output.reshape(-1, output.shape[2] * output.shape[3])
 
 
