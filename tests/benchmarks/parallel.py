@@ -2,7 +2,7 @@
 
     python tests/benchmarks/parallel.py local|ray [PAIRS] [brute-force|exact]
 
-brute-force: every configuration of one outer choice of setting 2 with 72 sequences (DP 2, TP 2, micro-batch 1:
+brute-force: every configuration of one outer choice of setting 2 with 80 sequences (DP 2, TP 2, micro-batch 1:
 77,557,044 of them), the same work however it is shared out. exact: `HARD`, a random problem of the tests, with its best
 plan known from the start, so that only the proof is left. One worker and two take turns; starting them is not part of
 the time. Prints seconds, the ratio of each pair and its median, and configurations or search nodes for each CPU second.
@@ -34,7 +34,7 @@ from poseidon.search.warm_start import EarlierPlan, EarlierStage  # noqa: E402
 from tests.search.example import EXAMPLE, HARD  # noqa: E402
 
 OUTER_CHOICE = "dp2 tp2 mbs1 1f1b"
-GLOBAL_BATCH_SIZE = 72
+GLOBAL_BATCH_SIZE = 80
 
 
 def enumerated() -> Problem:
