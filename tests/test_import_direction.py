@@ -12,6 +12,7 @@ import pytest
 ROOT = Path(__file__).parent.parent
 ROOMS = (
     "errors",
+    "whole_file",
     "inputs",
     "profile",
     "schedule",

@@ -59,13 +59,13 @@ def _from_files(
     format_name: str | None, paths: list[Path], out: Path | None, options: ImportOptions, reporting: Reporting
 ) -> int:
     from poseidon.output.import_view import import_text
-    from poseidon.output.whole_file import write_whole
     from poseidon.profile.file import profile_to_json, profile_to_text
     from poseidon.profile.importers import import_profile as imported_from
+    from poseidon.whole_file import write_whole_text
 
     imported = imported_from(paths, options, format_name)
     if out is not None:
-        write_whole(out, profile_to_text(imported.profile))
+        write_whole_text(out, profile_to_text(imported.profile))
     reporting.tell(lambda stream: import_text(imported, str(out) if out is not None else None, stream))
     reporting.result(profile_to_json(imported.profile))
     return ExitCode.DONE

@@ -197,11 +197,7 @@ def _check_target(out: Path) -> None:
 
 
 def _write(out: Path, document: dict[str, Any]) -> None:
-    from poseidon.errors import InputError, Mistake
     from poseidon.output.json_text import json_document
-    from poseidon.profile.measure.journal import written_whole
+    from poseidon.whole_file import write_whole_text
 
-    try:
-        written_whole(out, json_document(document) + "\n")
-    except OSError as error:
-        raise InputError(Mistake(str(out), "", f"cannot be written: {error.strerror}")) from None
+    write_whole_text(out, json_document(document) + "\n")

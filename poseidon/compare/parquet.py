@@ -10,7 +10,7 @@ import pyarrow.parquet as pq
 from poseidon.compare.compare import Comparison
 from poseidon.compare.row import SCHEMA, comparison_to_json
 from poseidon.sweep.schema import Column
-from poseidon.sweep.store import write_whole
+from poseidon.whole_file import write_whole
 
 COMPARISON_FILE = "comparison.parquet"
 _INTS = pa.list_(pa.field("element", pa.int32()))

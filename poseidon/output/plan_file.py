@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import os
-import tempfile
 from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
@@ -16,6 +15,7 @@ from poseidon.output.json_text import json_document
 from poseidon.output.plan_json import SCHEMA, plan_to_json
 from poseidon.output.plan_model import PlanRecord
 from poseidon.plan.plan import Plan
+from poseidon.whole_file import write_whole_text
 
 FILE_NAME = "plan.json"
 
@@ -49,15 +49,5 @@ def write_plan(plan: Plan, directory: str | Path) -> Path:
     """Writes ``plan.json`` into a directory, replacing an older one at once; returns its path."""
     target = Path(directory) / FILE_NAME
     prepare_directory(target.parent)
-    text = json_document(plan_to_json(plan)) + "\n"
-    handle, temporary = tempfile.mkstemp(dir=target.parent, prefix=f".{FILE_NAME}.")
-    try:
-        with os.fdopen(handle, "w", encoding="utf-8") as stream:
-            stream.write(text)
-        os.chmod(temporary, 0o644)
-        os.replace(temporary, target)
-    except OSError as error:
-        raise InputError(Mistake(str(target), "", f"cannot be written: {error.strerror}")) from None
-    finally:
-        Path(temporary).unlink(missing_ok=True)
+    write_whole_text(target, json_document(plan_to_json(plan)) + "\n")
     return target

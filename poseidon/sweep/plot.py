@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -15,8 +16,9 @@ from poseidon.sweep.conduct import SweepResult
 from poseidon.sweep.outcome import RunStatus
 from poseidon.sweep.row import Row
 from poseidon.sweep.schema import AXIS_PREFIX, COLUMNS
-from poseidon.sweep.store import PLOT_FILES, write_whole
+from poseidon.sweep.store import PLOT_FILES
 from poseidon.sweep.sweep import Axis, Sweep
+from poseidon.whole_file import write_whole
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -99,7 +101,7 @@ def write_plot(plan: PlotPlan, result: SweepResult, directory: Path) -> list[Pat
         # A fixed salt and no date: the same rows give the same file.
         with matplotlib.rc_context({"svg.hashsalt": "poseidon"}):
             metadata = {"Date": None} if kind == "svg" else None
-            write_whole(path, lambda target: figure.savefig(target, format=kind, dpi=DOTS_PER_INCH, metadata=metadata))  # noqa: B023
+            write_whole(path, partial(figure.savefig, format=kind, dpi=DOTS_PER_INCH, metadata=metadata))
     return paths
 
 

@@ -7,9 +7,7 @@ most the runs that were under way. Its name is the run's identity: rows of chang
 from __future__ import annotations
 
 import fcntl
-import os
-import tempfile
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 
@@ -23,13 +21,13 @@ from poseidon.sweep.outcome import RunStatus
 from poseidon.sweep.row import Row
 from poseidon.sweep.schema import AXIS_PREFIX, row_schema, sweep_schema
 from poseidon.sweep.sweep import Axis
+from poseidon.whole_file import TEMPORARY, write_whole
 
 RUNS_FOLDER = "runs"
 RUNS_FILE = "runs.parquet"
 PLOT_FILES = ("plot.png", "plot.svg")
 RESULT_FILES = (RUNS_FILE, *PLOT_FILES)
 LOCK_FILE = ".lock"
-TEMPORARY = ".tmp"
 SUFFIX = ".parquet"
 
 
@@ -117,30 +115,3 @@ def whole_row(run: Run, axes: Sequence[Axis], row: Row) -> Row:
         for axis, label in zip(axes, run.labels, strict=True)
     }
     return {**labels, **row, "run": run.number, "name": run.name}
-
-
-def write_whole(target: Path, write: Callable[[str], object]) -> None:
-    """Lets `write` make a file beside `target`, brings it to the disk, and gives it its name in one step.
-
-    Raises InputError where that fails.
-    """
-    handle, temporary = tempfile.mkstemp(dir=target.parent, prefix=f".{target.stem[:40]}.", suffix=TEMPORARY)
-    os.close(handle)
-    try:
-        write(temporary)
-        os.chmod(temporary, 0o644)
-        _to_disk(temporary)
-        os.replace(temporary, target)
-        _to_disk(target.parent)
-    except OSError as error:
-        raise InputError(Mistake(str(target), "", f"cannot be written: {error.strerror or error}")) from None
-    finally:
-        Path(temporary).unlink(missing_ok=True)
-
-
-def _to_disk(path: str | Path) -> None:
-    handle = os.open(path, os.O_RDONLY)
-    try:
-        os.fsync(handle)
-    finally:
-        os.close(handle)

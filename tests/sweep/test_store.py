@@ -17,8 +17,9 @@ from poseidon.sweep.outcome import RunStatus
 from poseidon.sweep.row import row_of
 from poseidon.sweep.run import do_run, failed_outcome
 from poseidon.sweep.schema import row_schema
-from poseidon.sweep.store import Store, write_whole
+from poseidon.sweep.store import Store
 from poseidon.sweep.sweep import Sweep
+from poseidon.whole_file import write_whole
 
 Build = Callable[..., tuple[Sweep, tuple[Run, ...]]]
 

@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from pathlib import Path, PurePosixPath
 
 from poseidon.output.export.exported import ExportedFile
-from poseidon.output.whole_file import write_whole
+from poseidon.whole_file import write_whole_text
 
 
 def write_files(files: Sequence[ExportedFile], directory: Path) -> tuple[Path, ...]:
@@ -18,6 +18,6 @@ def write_files(files: Sequence[ExportedFile], directory: Path) -> tuple[Path, .
         assert not file.name.startswith("/"), f"{file.name} leaves the directory"
         assert ".." not in parts, f"{file.name} leaves the directory"
         target = directory.joinpath(*parts)
-        write_whole(target, file.text)
+        write_whole_text(target, file.text)
         written.append(target)
     return tuple(written)

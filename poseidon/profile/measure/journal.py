@@ -13,6 +13,7 @@ from typing import Any
 from poseidon.errors import InputError, Mistake
 from poseidon.profile.measure.cells import Cell
 from poseidon.profile.measure.results import Result, result_from_json, result_to_json
+from poseidon.whole_file import write_whole_text
 
 SCHEMA = "poseidon.profile-journal/1"
 
@@ -68,10 +69,7 @@ class Journal:
         """Prepares the file for new cells: the first line where it is missing, no half line at the end."""
         lines = [] if fresh else _whole_lines(self.path)
         kept = lines or [json.dumps({"schema": SCHEMA, "started": self.started, "identity": dict(self.identity)})]
-        try:
-            written_whole(self.path, "\n".join(kept) + "\n")
-        except OSError as error:
-            raise InputError(Mistake(str(self.path), "", f"cannot be written: {error.strerror}")) from None
+        write_whole_text(self.path, "\n".join(kept) + "\n")
 
     def add(self, cell: Cell, result: Result, write: bool = True) -> None:
         """A finished cell; `write` is for one process alone."""
@@ -96,13 +94,3 @@ def _whole_lines(path: Path) -> list[str]:
     except (OSError, UnicodeDecodeError) as error:
         reason = error.strerror if isinstance(error, OSError) else "is not text"
         raise InputError(Mistake(str(path), "", f"cannot be read: {reason}")) from None
-
-
-def written_whole(path: Path, text: str) -> None:
-    """Writes a file in one go: a reader finds the old file or the new one."""
-    beside = path.with_name(path.name + ".new")
-    with beside.open("w", encoding="utf-8") as file:
-        file.write(text)
-        file.flush()
-        os.fsync(file.fileno())
-    beside.replace(path)
