@@ -22,6 +22,7 @@ from numpy.typing import NDArray
 from poseidon.search._incumbent_cell import SIZE, IncumbentCell
 from poseidon.search.backend import Listener
 from poseidon.search.exact import OpenTables
+from poseidon.search.left_behind import left_behind, own_prefix
 from poseidon.search.process_pool import Death, ProcessPool, Send
 from poseidon.search.shard import Context, Event, Failure, Found, Outcome, Shard
 from poseidon.search.worker import Worker
@@ -44,8 +45,10 @@ class LocalWorkers:
     def __init__(self, num_workers: int) -> None:
         """Starts the workers; `num_workers` is at least 1."""
         self.num_workers = self.window = num_workers
-        _remove_left_behind()
-        self._folder = Path(tempfile.mkdtemp(prefix=f"{PREFIX}{os.getpid()}-", dir=_shared_memory()))
+        memory = _shared_memory()
+        for folder in left_behind(memory, PREFIX):
+            shutil.rmtree(folder, ignore_errors=True)
+        self._folder = Path(tempfile.mkdtemp(prefix=own_prefix(PREFIX), dir=memory))
         (self._folder / "shared").write_bytes(bytes(SIZE + NODE_BYTES * num_workers))
         shared = _open_shared(self._folder)
         self._cell = IncumbentCell(shared)
@@ -194,30 +197,13 @@ def _array_path(tables: Path, index: int) -> Path:
     return tables / f"{index}.npy"
 
 
-def _shared_memory() -> str | None:
+def _shared_memory() -> Path:
     """A folder in memory where there is one."""
-    return "/dev/shm" if sys.platform == "linux" and os.access("/dev/shm", os.W_OK) else None
+    in_memory = sys.platform == "linux" and os.access("/dev/shm", os.W_OK)
+    return Path("/dev/shm" if in_memory else tempfile.gettempdir())
 
 
 def _open_shared(folder: Path) -> memoryview:
     """The cell, and after it the search nodes of each worker's shard."""
     with (folder / "shared").open("r+b") as file:
         return memoryview(mmap.mmap(file.fileno(), 0))
-
-
-def _remove_left_behind() -> None:
-    """Removes folders of drivers that were killed."""
-    for path in Path(_shared_memory() or tempfile.gettempdir()).glob(f"{PREFIX}*"):
-        owner = path.name.removeprefix(PREFIX).split("-")[0]
-        if owner.isdigit() and not _is_running(int(owner)):
-            shutil.rmtree(path, ignore_errors=True)
-
-
-def _is_running(process_id: int) -> bool:
-    try:
-        os.kill(process_id, 0)
-    except ProcessLookupError:
-        return False
-    except PermissionError:
-        return True
-    return True
