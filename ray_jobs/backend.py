@@ -220,9 +220,7 @@ class RayBackend:
             ray.kill(self._actor)
         self._checkpoint.unlink(missing_ok=True)
         if self._leaves_cluster:
-            with redirect_stdout(
-                sys.stderr
-            ):  # what Ray had kept back to print later, it prints now, and not in a thread
+            with redirect_stdout(sys.stderr):  # Ray prints now, and not in a thread, what it had kept back
                 ray.shutdown()
         self._output.close()
 

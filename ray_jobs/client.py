@@ -27,7 +27,7 @@ PAUSE_S = 0.2
 
 
 class Client:
-    """A worker process's part in one search; also the link of its worker (`poseidon.search.worker.Link`)."""
+    """A worker process's part in one search; also the link of its worker (`poseidon.search.link.Link`)."""
 
     def __init__(self, search: int, context: NDArray[Any], actor: Any) -> None:
         """`context` is a pickled `Context`, `actor` the handle of the `IncumbentActor`."""

@@ -15,7 +15,7 @@ from pathlib import Path
 from typing import Any
 
 from poseidon.search._incumbent_cell import NOBODY
-from poseidon.search.incumbents import Incumbents
+from poseidon.search.incumbents import Incumbents, ranks_of
 from poseidon.search.shard import Found
 
 
@@ -91,7 +91,7 @@ class IncumbentActor:
 
     def _set_rules(self, rules: Rules) -> None:
         self._rules = rules
-        self._ranks = {name: rank for rank, name in enumerate(sorted(rules.names))}
+        self._ranks = ranks_of(rules.names)
         self._incumbents: Incumbents[Offer] = Incumbents(rules.count, rules.tie)
         self._is_over = self._stop = self._hungry = False
         self._offers: list[Found] = []

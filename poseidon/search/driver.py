@@ -11,7 +11,7 @@ from collections.abc import Iterable
 from dataclasses import dataclass, field, replace
 
 from poseidon.search.frontier import Frontier
-from poseidon.search.incumbents import Incumbents
+from poseidon.search.incumbents import Incumbents, ranks_of
 from poseidon.search.options import INTERLEAVED_NODES
 from poseidon.search.result import Counters, Solution
 from poseidon.search.run import Run
@@ -73,10 +73,7 @@ Key = tuple[float, ...]
 
 
 class Driver:
-    """Runs one search on a backend. Call `add` for every shard to begin with, then `run`; then look at what is known.
-
-    `cuts` and `num_above` are what the policy `paper` counts, by outer choice.
-    """
+    """Runs one search on a backend: `add` every shard to begin with, then `run`, then look at what is known."""
 
     def __init__(self, run: Run, bounds_ms: Iterable[float]) -> None:
         """`bounds_ms` are the closed-form bounds of the outer choices."""
@@ -91,9 +88,8 @@ class Driver:
         """CPU time of all shards together."""
         problems = zip(context.problems, bounds_ms, strict=True)
         self.choices = [OuterChoice(index, p.name, float(bound_ms)) for index, (p, bound_ms) in enumerate(problems)]
-        ranks = {name: rank for rank, name in enumerate(sorted(choice.name for choice in self.choices))}
-        self._rank_of = ranks
-        self._index_of = {choice.name: choice.index for choice in self.choices}
+        self._rank_of = ranks_of(choice.name for choice in self.choices)
+        self.index_of = {choice.name: choice.index for choice in self.choices}
         self.outcomes: list[Outcome] = []
         """Of enumerations, with what they counted; frontiers left out."""
         self._queue: list[tuple[Key, int, Shard]] = []
@@ -255,19 +251,18 @@ class Driver:
         if self._journal is not None:
             self._journal.note_split(shard.number, parts, first)
 
-    def apply_split(self, shard: Shard, parts: int) -> list[Shard]:
+    def apply_split(self, shard: Shard, parts: int) -> None:
         """Replaces a shard by its parts."""
         assert shard.frontier is not None
         turn = self._turns[shard.number]
-        children = [self._child(shard, frontier, turn) for frontier in shard.frontier.split(parts)]
+        for frontier in shard.frontier.split(parts):
+            self._child(shard, frontier, turn)
         self.choices[shard.problem].shards.pop(shard.number)
-        return children
 
-    def _child(self, parent: Shard, frontier: Frontier, turn: int) -> Shard:
+    def _child(self, parent: Shard, frontier: Frontier, turn: int) -> None:
+        """Puts what is left of a shard, or a part of it, up for work."""
         bound_ms = max(parent.bound_ms, frontier.bound_ms)
-        child = Shard(self._number(), parent.problem, Action.SEARCH, bound_ms, frontier)
-        self._put(child, turn)
-        return child
+        self._put(Shard(self._number(), parent.problem, Action.SEARCH, bound_ms, frontier), turn)
 
     # Taking what comes back.
 
@@ -299,7 +294,7 @@ class Driver:
         """Lets all workers know the time to beat."""
         name = self.incumbents.cutoff_name
         if name and self._options.shares_best and self._is_begun:
-            kept = [Found.of(solution, self._index_of[solution.name]) for solution in self.incumbents.solutions]
+            kept = [Found.of(solution, self.index_of[solution.name]) for solution in self.incumbents.solutions]
             self._backend.publish(self.incumbents.cutoff_ms, self._rank_of[name], kept)
 
     def apply(self, shard: Shard, outcome: Outcome) -> None:

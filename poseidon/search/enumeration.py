@@ -11,11 +11,10 @@ from poseidon.search.completions import Completions
 from poseidon.search.driver import Driver
 from poseidon.search.failures import failure_warnings
 from poseidon.search.quick_bound import quick_bound
-from poseidon.search.result import SearchResult, SolutionStatus, TerminationReason
+from poseidon.search.result import SearchResult, TerminationReason, status_of
 from poseidon.search.run import Run
 from poseidon.search.shard import Action, Cuts
 from poseidon.search.space import space_of
-from poseidon.search.tolerance import is_optimal
 from poseidon.search.warmup import random_configurations
 
 
@@ -104,12 +103,8 @@ class Enumeration:
         """The answer, given a time that no configuration can beat."""
         best_ms = self.incumbents.best_ms
         lower_bound_ms = min(lower_bound_ms, best_ms)
-        if math.isfinite(best_ms):
-            status = SolutionStatus.OPTIMAL if is_optimal(best_ms, lower_bound_ms) else SolutionStatus.FEASIBLE
-        else:
-            status = SolutionStatus.INFEASIBLE if math.isinf(lower_bound_ms) else SolutionStatus.UNKNOWN
         return SearchResult(
-            status=status,
+            status=status_of(best_ms, lower_bound_ms),
             termination=self._termination(),
             solutions=self.incumbents.solutions,
             lower_bound_ms=lower_bound_ms,

@@ -4,14 +4,13 @@ from __future__ import annotations
 
 import math
 import time
-from typing import Protocol
 
 import numpy as np
 
 from poseidon.cost.problem import Problem
-from poseidon.search._incumbent_cell import IncumbentCell
 from poseidon.search._paper_search import PaperSearch
 from poseidon.search.frontier import OrderFrontier
+from poseidon.search.link import Link, is_time_up
 from poseidon.search.options import SearchOptions
 from poseidon.search.result import Counters
 from poseidon.search.shard import Cuts, Found, Outcome, Shard
@@ -19,23 +18,6 @@ from poseidon.search.space import space_of
 
 SLICE = 10_000_000
 """Operations of simulations (a few milliseconds) between two looks at the clock."""
-HUNGRY_S = 0.02
-"""Seconds of work after which a shard is handed back to be shared out, when another worker has nothing to do."""
-
-
-class Link(Protocol):
-    """What the task needs of a worker's connection."""
-
-    cell: IncumbentCell
-
-    def found(self, found: Found) -> None:
-        """Tells of a plan at once."""
-
-    def must_stop(self) -> bool:
-        """Whether to hand back what is left as soon as possible."""
-
-    def note_nodes(self, search_nodes: int) -> None:
-        """Tells how many search nodes the shard at hand has taken so far: for the progress only."""
 
 
 class EnumerationTask:
@@ -80,8 +62,7 @@ class EnumerationTask:
             search.run(SLICE)
             link.note_nodes(search.num_search_nodes)
             found = self._found(search, shard, link) or found
-            seconds = time.perf_counter() - started
-            if seconds >= (HUNGRY_S if link.cell.hungry else shard.seconds):
+            if is_time_up(shard, link, started):
                 break
         search.flush()
         return self._found(search, shard, link) or found

@@ -6,7 +6,7 @@ import math
 
 from poseidon.search.driver import Driver
 from poseidon.search.failures import failure_warnings
-from poseidon.search.result import SearchResult, SolutionStatus, TerminationReason
+from poseidon.search.result import SearchResult, SolutionStatus, TerminationReason, status_of
 from poseidon.search.run import Run
 from poseidon.search.shard import Action, Found
 from poseidon.search.tolerance import is_optimal, proven_bound, tie_cutoff
@@ -46,9 +46,8 @@ def _begin_from(start: EarlierPlan, driver: Driver) -> None:
     choices = sorted(driver.choices, key=lambda choice: (choice.bound_ms, choice.name))
     promising = [driver.context.problems[choice.index] for choice in choices if math.isfinite(choice.bound_ms)]
     own = [problem for problem in promising if problem.name == start.problem]
-    index_of = {choice.name: choice.index for choice in choices}
     for solution in starting_solutions([*own, *promising[:MOST_STARTS]], start):
-        driver.found(Found.of(solution, index_of[solution.name]))
+        driver.found(Found.of(solution, driver.index_of[solution.name]))
         driver.counters.simulations += 1
 
 
@@ -59,8 +58,7 @@ def _chosen(driver: Driver, proven: SearchResult) -> SearchResult:
     the declared order of one outer choice alone, that is as fast.
     """
     for solution in proven.solutions:
-        index = next(choice.index for choice in driver.choices if choice.name == solution.problem.name)
-        driver.choose(index, tie_cutoff(solution.iteration_time_ms))
+        driver.choose(driver.index_of[solution.name], tie_cutoff(solution.iteration_time_ms))
     driver.run()
     best_ms = driver.incumbents.solutions[0].iteration_time_ms
     return _result(driver, proven, min(proven_bound(best_ms), best_ms))
@@ -70,8 +68,8 @@ def _result(driver: Driver, proven: SearchResult | None = None, lower_bound_ms: 
     if lower_bound_ms is None:
         lower_bound_ms = min(driver.incumbents.best_ms, driver.lower_bound_ms)
     return SearchResult(
-        status=_status(driver, lower_bound_ms),
-        termination=_termination(driver, lower_bound_ms) if proven is None else _after_choice(driver, proven),
+        status=status_of(driver.incumbents.best_ms, lower_bound_ms),
+        termination=_termination(driver, lower_bound_ms, proven),
         solutions=driver.incumbents.solutions,
         lower_bound_ms=lower_bound_ms,
         seconds=driver.watch.seconds,
@@ -83,16 +81,11 @@ def _result(driver: Driver, proven: SearchResult | None = None, lower_bound_ms: 
     )
 
 
-def _status(driver: Driver, lower_bound_ms: float) -> SolutionStatus:
-    best_ms = driver.incumbents.best_ms
-    if math.isfinite(best_ms):
-        return SolutionStatus.OPTIMAL if is_optimal(best_ms, lower_bound_ms) else SolutionStatus.FEASIBLE
-    return SolutionStatus.INFEASIBLE if math.isinf(lower_bound_ms) else SolutionStatus.UNKNOWN
-
-
-def _termination(driver: Driver, lower_bound_ms: float) -> TerminationReason:
-    if driver.watch.stopped is not None:
+def _termination(driver: Driver, lower_bound_ms: float, before: SearchResult | None) -> TerminationReason:
+    if driver.watch.stopped is not None:  # a choice that was cut short leaves the plan to chance: not over either
         return driver.watch.stopped
+    if before is not None:
+        return before.termination
     proven = is_optimal(driver.incumbents.best_ms, lower_bound_ms)
     if any(choice.failed for choice in driver.choices) and not proven:
         return TerminationReason.FAILED
@@ -103,11 +96,6 @@ def _termination(driver: Driver, lower_bound_ms: float) -> TerminationReason:
     if driver.context.options.gap > 0 and not proven:
         return TerminationReason.GAP
     return TerminationReason.COMPLETE
-
-
-def _after_choice(driver: Driver, proven: SearchResult) -> TerminationReason:
-    """A choice among equals that was cut short leaves the plan to chance: then the search is not over."""
-    return driver.watch.stopped or proven.termination
 
 
 def _warnings(driver: Driver) -> tuple[str, ...]:

@@ -3,9 +3,15 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Iterable
 from typing import Any, Generic, Protocol, TypeVar
 
 from poseidon.search.tolerance import TIE
+
+
+def ranks_of(names: Iterable[str]) -> dict[str, int]:
+    """The place of each outer choice in the order that breaks ties."""
+    return {name: rank for rank, name in enumerate(sorted(names))}
 
 
 class Entry(Protocol):

@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
+import math
 from dataclasses import dataclass, field
 from enum import StrEnum
 
 from poseidon.cost.problem import Problem
-from poseidon.search.tolerance import relative_gap
+from poseidon.search.tolerance import is_optimal, relative_gap
 
 
 class SolutionStatus(StrEnum):
@@ -17,6 +18,13 @@ class SolutionStatus(StrEnum):
     INFEASIBLE = "infeasible"
     UNKNOWN = "unknown"
     """Stopped before any plan was found and before it was shown that there is none."""
+
+
+def status_of(best_ms: float, lower_bound_ms: float) -> SolutionStatus:
+    """What a bound says of the best plan (infinite: there is none)."""
+    if math.isfinite(best_ms):
+        return SolutionStatus.OPTIMAL if is_optimal(best_ms, lower_bound_ms) else SolutionStatus.FEASIBLE
+    return SolutionStatus.INFEASIBLE if math.isinf(lower_bound_ms) else SolutionStatus.UNKNOWN
 
 
 class TerminationReason(StrEnum):

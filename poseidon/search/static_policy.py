@@ -9,11 +9,10 @@ from __future__ import annotations
 import math
 
 from poseidon.search.evaluate import configuration_time
-from poseidon.search.result import Counters, SearchResult, Solution, SolutionStatus, TerminationReason
+from poseidon.search.result import Counters, SearchResult, Solution, TerminationReason, status_of
 from poseidon.search.run import Run
 from poseidon.search.space import space_of
 from poseidon.search.static_optimum import StaticOptimum, StaticSearch
-from poseidon.search.tolerance import is_optimal
 
 
 def static_search(run: Run) -> SearchResult:
@@ -59,22 +58,21 @@ def _result(
     run: Run, best: tuple[int, StaticOptimum] | None, bound_ms: float, counters: Counters, too_large: int
 ) -> SearchResult:
     solutions: tuple[Solution, ...] = ()
-    status = SolutionStatus.INFEASIBLE if math.isinf(bound_ms) else SolutionStatus.UNKNOWN
+    time_ms = math.inf
     if best is not None:
         problem = run.context.problems[best[0]]
         time_ms = configuration_time(problem, best[1].stages)
         counters.simulations += 1
         solutions = (Solution(problem, best[1].stages, time_ms),)
-        status = SolutionStatus.OPTIMAL if is_optimal(time_ms, bound_ms) else SolutionStatus.FEASIBLE
         bound_ms = min(bound_ms, time_ms)
     elif run.watch.stopped is None and not too_large:
-        status, bound_ms = SolutionStatus.INFEASIBLE, math.inf
+        bound_ms = math.inf
     finished = TerminationReason.TOO_LARGE if too_large else TerminationReason.COMPLETE
     warnings = [f"{too_large} outer choices were left out: too many device states"] if too_large else []
     if best is not None:
         warnings.append(f"chosen by Eq. 1 ({best[1].static_ms:,.1f} ms), not by the time")
     return SearchResult(
-        status=status,
+        status=status_of(time_ms, bound_ms),
         termination=run.watch.stopped or finished,
         solutions=solutions,
         lower_bound_ms=bound_ms,

@@ -6,46 +6,23 @@ import math
 import time
 from collections.abc import Callable
 from dataclasses import replace
-from typing import Protocol
 
 from poseidon.search._branch_and_bound import BranchAndBound
-from poseidon.search._incumbent_cell import IncumbentCell
 from poseidon.search.enumeration_task import EnumerationTask
-from poseidon.search.exact import ExactSearch, OpenTables, Plan
+from poseidon.search.exact import ExactSearch, Plan
 from poseidon.search.frontier import OrderFrontier, TreeFrontier
+from poseidon.search.incumbents import ranks_of
+from poseidon.search.link import Link, is_time_up
 from poseidon.search.recent import Recent
 from poseidon.search.shard import Action, Context, Found, Outcome, Shard
 from poseidon.search.tolerance import TIE
 
 SLICE = 200
 """Search nodes between two looks at the clock."""
-HUNGRY_S = 0.02
-"""Seconds of work after which a shard is handed back to be shared out, when another worker has nothing to do."""
 CHOOSE_NODES = 100_000
 """Search nodes after which the choice among equally fast plans is given up."""
 MOST_HELD = 16
 """Outer choices whose tables a worker keeps at hand."""
-
-
-class Link(Protocol):
-    """A worker's connection to the driver of the search."""
-
-    cell: IncumbentCell
-
-    def found(self, found: Found) -> None:
-        """Tells of a plan at once."""
-
-    def must_stop(self) -> bool:
-        """Whether to hand back what is left as soon as possible."""
-
-    def note_nodes(self, search_nodes: int) -> None:
-        """Tells how many search nodes the shard at hand has taken so far: for the progress only."""
-
-    def put_tables(self, problem: int, tables: OpenTables) -> None:
-        """Keeps the tables of an outer choice for all workers."""
-
-    def get_tables(self, problem: int) -> OpenTables | None:
-        """The tables that some worker put; None where they are gone."""
 
 
 class Worker:
@@ -55,7 +32,7 @@ class Worker:
         """Nothing is laid out before the first shard that needs it."""
         self._context = context
         self._link = link
-        ranks = {name: rank for rank, name in enumerate(sorted(problem.name for problem in context.problems))}
+        ranks = ranks_of(problem.name for problem in context.problems)
         self._ranks = [ranks[problem.name] for problem in context.problems]
         self._searches: Recent[int, ExactSearch] = Recent(MOST_HELD)
         self._tasks: Recent[int, EnumerationTask] = Recent(MOST_HELD)
@@ -100,8 +77,7 @@ class Worker:
         while not search.done and search.search_nodes < shard.most_nodes and not self._link.must_stop():
             search.advance(SLICE)
             self._link.note_nodes(search.search_nodes)
-            seconds = time.perf_counter() - started
-            if seconds >= (HUNGRY_S if self._link.cell.hungry else shard.seconds):
+            if is_time_up(shard, self._link, started):
                 break
         return self._outcome(shard, search)
 
