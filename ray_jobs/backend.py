@@ -5,10 +5,9 @@ from __future__ import annotations
 import itertools
 import math
 import pickle
-import sys
 import time
 from collections.abc import Sequence
-from contextlib import ExitStack, redirect_stdout, suppress
+from contextlib import ExitStack, suppress
 from typing import Any
 
 import numpy as np
@@ -19,6 +18,7 @@ from poseidon.errors import InputError, Mistake
 from poseidon.search.backend import Listener
 from poseidon.search.shard import Context, Event, Failure, Found, Outcome, Shard
 from ray_jobs.checkpoint import new_checkpoint
+from ray_jobs.connect import cluster_cpus, disconnect
 from ray_jobs.incumbent_actor import IncumbentActor, Rules
 from ray_jobs.output import ray_on_standard_error
 from ray_jobs.shard_task import run_shard
@@ -78,8 +78,7 @@ class RayBackend:
     def num_workers(self) -> int:
         """CPUs of the cluster."""
         if time.monotonic() - self._size_at >= SIZE_EVERY_S:
-            resources: dict[str, float] = ray.cluster_resources()  # type: ignore[no-untyped-call]
-            self._size = max(1, int(resources.get("CPU", 1)))
+            self._size = cluster_cpus()
             self._size_at = time.monotonic()
         return self._size
 
@@ -220,8 +219,7 @@ class RayBackend:
             ray.kill(self._actor)
         self._checkpoint.unlink(missing_ok=True)
         if self._leaves_cluster:
-            with redirect_stdout(sys.stderr):  # Ray prints now, and not in a thread, what it had kept back
-                ray.shutdown()
+            disconnect()
         self._output.close()
 
 

@@ -8,10 +8,11 @@ import logging
 import os
 import signal
 import socket
+import sys
 import tempfile
 import threading
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, redirect_stdout
 from pathlib import Path
 from typing import Any, cast
 
@@ -50,6 +51,22 @@ def connect(address: str, num_workers: int | None = None) -> bool:
         reason = " ".join(str(error).split())[:200] or type(error).__name__
         raise _refused(address, f"the cluster at {target} does not let this process in: {reason}") from None
     return True
+
+
+def disconnect() -> None:
+    """Leaves the cluster; one that was started here ends."""
+    import ray
+
+    with redirect_stdout(sys.stderr):  # Ray prints now, and not in a thread, what it had kept back
+        ray.shutdown()
+
+
+def cluster_cpus() -> int:
+    """CPUs that the cluster has now."""
+    import ray
+
+    resources: dict[str, float] = ray.cluster_resources()  # type: ignore[no-untyped-call]
+    return max(1, int(resources.get("CPU", 1)))
 
 
 def _start_local(num_workers: int | None) -> None:

@@ -2,19 +2,18 @@
 
 from __future__ import annotations
 
-import time
 from collections import deque
 from collections.abc import Callable, Generator, Iterable
-from dataclasses import dataclass
-from datetime import UTC, datetime
 from typing import Any
 
 import ray
 
-from poseidon.sweep.executor import MOST_RESUBMISSIONS, Finished
+from poseidon.sweep.attempt import Attempt
+from poseidon.sweep.executor import Finished
 from poseidon.sweep.grid import Run
 from poseidon.sweep.outcome import Outcome
-from poseidon.sweep.run import do_run, failed_outcome
+from poseidon.sweep.run import do_run
+from ray_jobs.connect import cluster_cpus, disconnect
 from ray_jobs.output import ray_on_standard_error
 
 POLL_S = 1.0
@@ -26,13 +25,6 @@ def _run(run: Run) -> Outcome:
     return do_run(run)
 
 
-@dataclass(frozen=True)
-class _Job:
-    run: Run
-    attempts: int
-    started_at: datetime
-
-
 class RayTasks:
     """The cluster that this process is connected to (`ray_jobs.ray_runs`)."""
 
@@ -42,21 +34,20 @@ class RayTasks:
         """See `poseidon.sweep.executor.Executor`; leaves the cluster at the end."""
         try:
             with ray_on_standard_error():
-                yield from _fold(deque((run, 1) for run in runs), started)
+                yield from _fold(deque(Attempt(run) for run in runs), started)
         finally:
-            ray.shutdown()
+            disconnect()
 
 
-def _fold(waiting: deque[tuple[Run, int]], started: Callable[[Run], None]) -> Generator[Finished, None, None]:
-    under_way: dict[Any, _Job] = {}
+def _fold(waiting: deque[Attempt], started: Callable[[Run], None]) -> Generator[Finished, None, None]:
+    under_way: dict[Any, Attempt] = {}
     try:
         while waiting or under_way:
-            resources = ray.cluster_resources()  # type: ignore[no-untyped-call]
-            window = 2 * max(1, int(resources.get("CPU", 1)))  # asked every time: a cluster may grow
+            window = 2 * cluster_cpus()  # asked every time: a cluster may grow
             while waiting and len(under_way) < window:
-                run, attempts = waiting.popleft()
-                started(run)
-                under_way[_run.remote(run)] = _Job(run, attempts, datetime.now(UTC))
+                attempt = waiting.popleft().begun()
+                started(attempt.run)
+                under_way[_run.remote(attempt.run)] = attempt
             ready, _ = ray.wait(list(under_way), timeout=POLL_S)
             for reference in ready:
                 finished = _collect(reference, under_way.pop(reference), waiting)
@@ -67,18 +58,12 @@ def _fold(waiting: deque[tuple[Run, int]], started: Callable[[Run], None]) -> Ge
             ray.cancel(reference, force=True)
 
 
-def _collect(reference: Any, job: _Job, waiting: deque[tuple[Run, int]]) -> Finished | None:
+def _collect(reference: Any, attempt: Attempt, waiting: deque[Attempt]) -> Finished | None:
     """The outcome of a task; None after it was lost with its worker or node, and waits again."""
     try:
         outcome: Outcome = ray.get(reference)
     except ray.exceptions.RayTaskError as error:  # an exception in the run itself: it would come again
-        reason = f"{type(error.cause).__name__}: {error.cause}"
+        return attempt.failed(f"{type(error.cause).__name__}: {error.cause}")
     except ray.exceptions.RayError as error:
-        if job.attempts <= MOST_RESUBMISSIONS:
-            waiting.appendleft((job.run, job.attempts + 1))
-            return None
-        reason = f"its Ray task was lost ({type(error).__name__}), {job.attempts} times in all"
-    else:
-        return Finished(job.run, outcome, job.attempts)
-    seconds = time.time() - job.started_at.timestamp()
-    return Finished(job.run, failed_outcome(reason, job.started_at, seconds), job.attempts)
+        return attempt.lost(f"its Ray task was lost ({type(error).__name__})", waiting)
+    return attempt.finished(outcome)

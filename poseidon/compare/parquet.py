@@ -62,7 +62,7 @@ def write_comparison(comparison: Comparison, directory: Path) -> Path:
     """Writes the rows into a directory that is there; returns the file's path."""
     data = comparison_to_json(comparison)
     common = {name: data[name] for name in ("experiment", "model", "cluster", "num_devices")}
-    fields = [pa.field(column.name, column.type, metadata={"description": column.description}) for column in COLUMNS]
+    fields = [column.field for column in COLUMNS]
     rows = [{**common, **row} for row in data["entries"]]
     table = pa.Table.from_pylist(rows, schema=pa.schema(fields, metadata={"schema": SCHEMA}))
     path = directory / COMPARISON_FILE

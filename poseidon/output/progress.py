@@ -52,18 +52,31 @@ class _Silence:
         pass
 
 
+class Pace:
+    """When the next plain line is due: after 2 seconds, then ever less often."""
+
+    def __init__(self) -> None:
+        """Nothing was written yet."""
+        self._next_s = self._wait_s = FIRST_LINE_S
+
+    def is_due(self, seconds: float) -> bool:
+        """Whether to write a line now, so many seconds after the beginning; the next one is due later then."""
+        if seconds < self._next_s:
+            return False
+        self._wait_s = min(LONGEST_WAIT_S, 1.5 * self._wait_s)
+        self._next_s = seconds + self._wait_s
+        return True
+
+
 class _Lines:
     """Job logs and pipes: one plain line now and then."""
 
     def __init__(self) -> None:
-        self._next_s = self._wait_s = FIRST_LINE_S
+        self._pace = Pace()
 
     def show(self, progress: Progress) -> None:
-        if progress.seconds < self._next_s:
-            return
-        write_error(progress_line(progress))
-        self._wait_s = min(LONGEST_WAIT_S, 1.5 * self._wait_s)
-        self._next_s = progress.seconds + self._wait_s
+        if self._pace.is_due(progress.seconds):
+            write_error(progress_line(progress))
 
     def close(self) -> None:
         pass

@@ -2,25 +2,16 @@
 
 from __future__ import annotations
 
-import time
 from collections import deque
 from collections.abc import Callable, Generator, Iterable
-from dataclasses import dataclass, field, replace
-from datetime import UTC, datetime
 
 from poseidon.search.process_pool import Death, Handler, Message, ProcessPool, Send
-from poseidon.sweep.executor import MOST_RESUBMISSIONS, Finished
+from poseidon.sweep.attempt import Attempt
+from poseidon.sweep.executor import Finished
 from poseidon.sweep.grid import Run
-from poseidon.sweep.run import do_run, failed_outcome
+from poseidon.sweep.run import do_run
 
 POLL_S = 60.0
-
-
-@dataclass(frozen=True)
-class _Job:
-    run: Run
-    attempts: int = 1
-    started_at: datetime = field(default_factory=lambda: datetime.now(UTC))
 
 
 class WorkerProcesses:
@@ -34,16 +25,16 @@ class WorkerProcesses:
 
     def finished(self, runs: Iterable[Run], started: Callable[[Run], None]) -> Generator[Finished, None, None]:
         """See `Executor`."""
-        waiting = deque(_Job(run) for run in runs)
+        waiting = deque(Attempt(run) for run in runs)
         if not waiting:
             return
-        pool: ProcessPool[_Job] = ProcessPool(min(self._num_workers, len(waiting)), _run_handler)
+        pool: ProcessPool[Attempt] = ProcessPool(min(self._num_workers, len(waiting)), _run_handler)
         try:
             while waiting or pool.busy:
                 while waiting and pool.num_idle:
-                    job = replace(waiting.popleft(), started_at=datetime.now(UTC))
-                    started(job.run)
-                    pool.give(job, job.run)
+                    attempt = waiting.popleft().begun()
+                    started(attempt.run)
+                    pool.give(attempt, attempt.run)
                 for news in pool.wait(POLL_S):
                     finished = _collect(news, waiting)
                     if finished is not None:
@@ -52,17 +43,11 @@ class WorkerProcesses:
             pool.close()
 
 
-def _collect(news: Message[_Job] | Death[_Job], waiting: deque[_Job]) -> Finished | None:
-    """A finished run; None where its worker died, and it waits again, before all others."""
-    job = news.job
+def _collect(news: Message[Attempt] | Death[Attempt], waiting: deque[Attempt]) -> Finished | None:
+    """A finished run; None where its worker died, and it waits again."""
     if isinstance(news, Message):
-        return Finished(job.run, news.content, job.attempts)
-    if job.attempts <= MOST_RESUBMISSIONS:
-        waiting.appendleft(replace(job, attempts=job.attempts + 1))
-        return None
-    reason = f"its worker process {news.how}, {job.attempts} times in all"
-    seconds = time.time() - job.started_at.timestamp()
-    return Finished(job.run, failed_outcome(reason, job.started_at, seconds), job.attempts)
+        return news.job.finished(news.content)
+    return news.job.lost(f"its worker process {news.how}", waiting)
 
 
 def _run_handler(send: Send, index: int) -> Handler:

@@ -12,7 +12,7 @@ from rich.progress import BarColumn, Progress, SpinnerColumn, TextColumn, TimeEl
 
 from poseidon.output.console import console_for, is_terminal
 from poseidon.output.numbers import milliseconds, plural
-from poseidon.output.progress import FIRST_LINE_S, LONGEST_WAIT_S
+from poseidon.output.progress import Pace
 from poseidon.output.streams import write_error
 from poseidon.plan.plan import Plan
 from poseidon.sweep.conduct import Observer
@@ -63,7 +63,7 @@ class _Lines:
 
     def __init__(self) -> None:
         self._began = time.perf_counter()
-        self._next_s = self._wait_s = FIRST_LINE_S
+        self._pace = Pace()
         self._total = self._done = 0
 
     def begin(self, total: int, kept: int) -> None:
@@ -77,12 +77,9 @@ class _Lines:
     def finished(self, finished: Finished) -> None:
         self._done += 1
         seconds = time.perf_counter() - self._began
-        if seconds < self._next_s:
-            return
-        time_text = f"{seconds:.1f} s"
-        write_error(f"[{time_text:>9}] runs {self._done:,}/{self._total:,}  {finished_text(finished)}")
-        self._wait_s = min(LONGEST_WAIT_S, 1.5 * self._wait_s)
-        self._next_s = seconds + self._wait_s
+        if self._pace.is_due(seconds):
+            time_text = f"{seconds:.1f} s"
+            write_error(f"[{time_text:>9}] runs {self._done:,}/{self._total:,}  {finished_text(finished)}")
 
     def close(self) -> None:
         pass

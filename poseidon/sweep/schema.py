@@ -48,6 +48,11 @@ class Column:
     type: pa.DataType
     description: str
 
+    @property
+    def field(self) -> pa.Field:
+        """As Parquet keeps it, with its description."""
+        return pa.field(self.name, self.type, metadata={"description": self.description})
+
 
 COLUMNS = (
     Column("run_id", pa.string(), "SHA-256 of the resolved inputs, their files and the version"),
@@ -100,12 +105,12 @@ COLUMNS = (
 
 def row_schema() -> pa.Schema:
     """The columns that every row of every sweep has."""
-    return pa.schema([_field(column) for column in COLUMNS], metadata={"schema": SCHEMA})
+    return pa.schema([column.field for column in COLUMNS], metadata={"schema": SCHEMA})
 
 
 def sweep_schema(axes: Sequence[Axis]) -> pa.Schema:
     """The columns of `runs.parquet`: an axis each, then those of every row."""
-    fields = [_field(axis_column(axis)) for axis in axes]
+    fields = [axis_column(axis).field for axis in axes]
     return pa.schema([*fields, *row_schema()], metadata={"schema": SCHEMA})
 
 
@@ -113,7 +118,3 @@ def axis_column(axis: Axis) -> Column:
     """The column of an axis: numbers where all its labels are numbers, else text."""
     data_type = pa.float64() if axis.is_numeric else pa.string()
     return Column(AXIS_PREFIX + axis.name, data_type, f"label of the axis {axis.name}")
-
-
-def _field(column: Column) -> pa.Field:
-    return pa.field(column.name, column.type, metadata={"description": column.description})
