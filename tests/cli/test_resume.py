@@ -15,6 +15,8 @@ from typing import Any
 
 import pytest
 
+from tests.processes import wait_until
+
 ROOT = Path(__file__).parents[2]
 SHARED_MEMORY = Path("/dev/shm") if os.access("/dev/shm", os.W_OK) else Path(tempfile.gettempdir())
 EAGER = """
@@ -100,13 +102,6 @@ def are_up(driver: int, num_workers: int) -> bool:
     return len(others) >= num_workers and all(map(ignores_ctrl_c, others))
 
 
-def eventually(holds: Callable[[], bool], seconds: float = 20.0) -> bool:
-    until = time.monotonic() + seconds
-    while not holds() and time.monotonic() < until:
-        time.sleep(0.05)
-    return holds()
-
-
 def without_times(plan: dict[str, Any]) -> dict[str, Any]:
     """A plan without what differs from run to run."""
     search = {key: plan["search"][key] for key in ("policy", "outer_choices", "simulations", "termination")}
@@ -147,7 +142,7 @@ def test_ctrl_c_with_workers_keeps_the_plan_and_leaves_no_process(experiment: Pa
     assert plan["search"]["termination"] == "interrupted"
     assert 0 < plan["lower_bound_ms"] <= plan["iteration_time_ms"]
     assert len(numbers(journal)) == len(set(numbers(journal)))
-    assert eventually(lambda: of_session(process.pid) == [])
+    assert wait_until(lambda: of_session(process.pid) == [])
     assert not [path for path in set(SHARED_MEMORY.iterdir()) - before if f"-{process.pid}-" in path.name]
     status, out, err = finished(start(tmp_path, experiment, "--json", "-q", "--resume"))
     assert (status, err) == (0, "")

@@ -5,11 +5,9 @@ from __future__ import annotations
 import os
 import shutil
 import signal
-import socket
 import subprocess
 import sys
 import tempfile
-import time
 from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
@@ -17,6 +15,9 @@ from typing import Any
 import pyarrow.parquet as pq
 import pytest
 import yaml
+
+from tests import processes
+from tests.processes import marked, ray_workers, wait_until
 
 ROOT = Path(__file__).parents[2]
 TIMEOUT_S = 180
@@ -35,19 +36,8 @@ PLANS = ["axis.x", "status", "iteration_time_ms", "dp", "tp", "pp"]
 def ray_environment() -> Iterator[dict[str, str]]:
     """Keeps Ray on this machine and its files in a folder of their own (the path of a socket must be short)."""
     folder = tempfile.mkdtemp(prefix="ray")
-    own_address = socket.gethostbyname(socket.gethostname())
-    kept = {name: value for name, value in os.environ.items() if not name.startswith("RAY_")}
-    yield kept | {
-        "HOME": folder,
-        "HTTP_PROXY": "http://127.0.0.1:9",
-        "NO_PROXY": f"127.0.0.1,localhost,::1,{own_address}",
-        "RAY_AUTH_MODE": "disabled",
-        "RAY_TMPDIR": folder,
-        "RAY_USAGE_STATS_ENABLED": "0",
-        "RAY_USAGE_STATS_REPORT_URL": "http://127.0.0.1:9/",
-        "PYTHONPATH": str(ROOT),
-    }
-    wait_for(lambda: processes(folder) == [])
+    yield processes.ray_environment(folder)
+    assert nothing_left_in(folder)
     shutil.rmtree(folder)
 
 
@@ -60,44 +50,17 @@ def sweep_file(write_experiment: Callable[..., Path], tmp_path: Path) -> Path:
     return path
 
 
-def processes(folder: str) -> list[int]:
-    """Processes of the Ray in `folder`; without busy workers, whose title hides their environment."""
-    mark, found = f"RAY_TMPDIR={folder}".encode(), []
-    for path in Path("/proc").glob("[0-9]*"):
-        try:
-            if mark in (path / "environ").read_bytes():
-                found.append(int(path.name))
-        except OSError:
-            continue
-    return found
-
-
-def busy_workers(folder: str) -> list[int]:
-    """Workers of that Ray that do a run."""
-    parents, found = set(processes(folder)), []
-    for path in Path("/proc").glob("[0-9]*"):
-        try:
-            parent = int((path / "stat").read_text().rpartition(")")[2].split()[1])
-            if parent in parents and (path / "cmdline").read_text().startswith("ray::_run"):
-                found.append(int(path.name))
-        except OSError:
-            continue
-    return found
+def nothing_left_in(folder: str) -> bool:
+    """Whether all processes of the Ray in `folder`, and those that use it, end."""
+    return wait_until(lambda: not marked(f"RAY_TMPDIR={folder}"), TIMEOUT_S)
 
 
 def worker_of_the_slow_run(folder: str, out: Path) -> int:
     """Waits until only the slow run, the last one, is left, and under way."""
-    wait_for(lambda: len(list((out / "runs").glob("*.parquet"))) == 3)
-    wait_for(lambda: busy_workers(folder) != [])
-    [worker] = busy_workers(folder)
+    assert wait_until(lambda: len(list((out / "runs").glob("*.parquet"))) == 3, TIMEOUT_S)
+    assert wait_until(lambda: ray_workers(folder, "_run"), TIMEOUT_S)
+    [worker] = ray_workers(folder, "_run")
     return worker
-
-
-def wait_for(condition: Callable[[], bool]) -> None:
-    until = time.monotonic() + TIMEOUT_S
-    while not condition():
-        assert time.monotonic() < until
-        time.sleep(0.05)
 
 
 def start(environment: dict[str, str], *arguments: str | Path) -> subprocess.Popen[str]:
@@ -145,8 +108,8 @@ def test_ctrl_c_keeps_what_is_done_and_leaves_no_ray_process(
     assert process.returncode == 130, complaints
     assert "interrupted: 3 of 4 runs are done and kept in " in complaints
     assert "Traceback" not in complaints
-    wait_for(lambda: processes(ray_environment["RAY_TMPDIR"]) == [])
-    wait_for(lambda: not Path(f"/proc/{worker}").exists())
+    assert nothing_left_in(ray_environment["RAY_TMPDIR"])
+    assert wait_until(lambda: not Path(f"/proc/{worker}").exists(), TIMEOUT_S)
 
 
 @pytest.mark.ray
