@@ -7,9 +7,8 @@ from poseidon.validate.comparison import Comparison, Target
 from poseidon.validate.fitted_runs import fitted, fitted_values, rows_of
 
 SOURCE = (
-    "MindSpeed-LLM v1.0.RC3.0 (github.com/Ascend/MindSpeed-LLM at bbccdce218): tokens/s of its README joined to the "
-    "launch "
-    "scripts of the same tag; 8 NPUs of an Atlas 900 A2"
+    "MindSpeed-LLM v1.0.RC3.0 (github.com/Ascend/MindSpeed-LLM at bbccdce218): tokens/s of its README joined to "
+    "the launch scripts of the same tag; 8 NPUs of an Atlas 900 A2"
 )
 
 
@@ -34,11 +33,10 @@ def ascend() -> Comparison:
             f"{fitted_values(result)} Every other run of those with MC2 and of those without is "
             "fitted: less than half.",
             "What the launch scripts say counts: MC2 (TP communication overlapped with matrix products), kernels "
-            "that are "
-            "not fused (rotary positions, gated activation, gradient accumulation), Mistral's sliding window of 4096, "
-            "Gemma's heads of 256, Baichuan-13B without flash attention. The variant of the 910B is not stated; its "
-            "peak is "
-            "taken to be the 910B2's, so the fitted share of the peak is relative to that.",
+            "that are not fused (rotary positions, gated activation, gradient accumulation), Mistral's sliding "
+            "window of 4096, Gemma's heads of 256, Baichuan-13B without flash attention. The variant of the 910B "
+            "is not stated; its peak is taken to be the 910B2's, so the fitted share of the peak is relative to "
+            "that.",
             "The iteration times are arithmetic on a printed tokens/s; which script belongs to which row of the README "
             "is inferred from model, nodes and sequence length.",
         ),

@@ -28,9 +28,8 @@ def korthikanti() -> Comparison:
         summary=f"{100 * mean:.1f} % on average; {100 * held:.1f} % on the {len(unseen)} runs held out.",
         notes=(
             f"{fitted_values(result)} The same calibration as vTrain's.",
-            "The optimizer's step counts: the paper's own table 4 leaves 114 and 126 ms of the 22B model's iterations "
-            "outside its 48 layers (1420 - 48 x 27.2 and 1100 - 48 x 20.3 ms); 62 bytes a parameter at the memory's "
-            "speed "
-            "are 104 ms of that.",
+            "The optimizer's step counts: the paper's own table 4 leaves 114 and 126 ms of the 22B model's "
+            "iterations outside its 48 layers (1420 - 48 x 27.2 and 1100 - 48 x 20.3 ms); 62 bytes a parameter at "
+            "the memory's speed are 104 ms of that.",
         ),
     )

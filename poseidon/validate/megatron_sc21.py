@@ -24,8 +24,7 @@ def megatron_sc21() -> Comparison:
         summary=f"{100 * mean:.1f} % on average over {len(items)} runs, all held out.",
         notes=(
             f"{fitted_values(result)} None of these runs is among them. (The defaults of the analytic profile were "
-            "once "
-            "chosen with these runs in view, docs/profile.md; the fitted parameters are not those.)",
+            "once chosen with these runs in view, docs/profile.md; the fitted parameters are not those.)",
             "The times are arithmetic on printed TFLOPS a device.",
         ),
     )

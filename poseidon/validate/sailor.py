@@ -48,22 +48,18 @@ def sailor_time() -> Comparison:
 
 
 TIME_NOTES = (
-    "Each run's plan (layers of each stage, DP, TP 4) is timed by the cost model and the simulator, from layer times "
-    "in "
-    "seconds, the optimizer's step and the fitted bandwidths. Stages stand still for their messages, one after the "
-    "other, "
-    "as DeepSpeed's pipeline engine has it; every TP rank sends as much as the whole activation, since Sailor's engine "
-    "sends each part to all ranks of the next stage. With overlapped transfers of a quarter of that the four-stage "
-    "pipelines would be 16 % too short.",
+    "Each run's plan (layers of each stage, DP, TP 4) is timed by the cost model and the simulator, from layer "
+    "times in seconds, the optimizer's step and the fitted bandwidths. Stages stand still for their messages, one "
+    "after the other, as DeepSpeed's pipeline engine has it; every TP rank sends as much as the whole activation, "
+    "since Sailor's engine sends each part to all ranks of the next stage. With overlapped transfers of a quarter "
+    "of that the four-stage pipelines would be 16 % too short.",
     "Micro-batches of 1, +14 to +16 % on one node: the profile's own layers, embedding and head add up to 82.5 ms, but "
     "the whole iteration of one micro-batch took 73.6 ms. Passes that small are bound by the host, and a profiler that "
     "synchronises after each layer counts what training overlaps. A profile of several layers in a row would settle "
     "it.",
     "4 nodes, DP 4, micro-batch 4, -16 %: this row is flagged (the gradient reduction it gives equals another "
-    "run's "
-    "iteration time). Its 150 ms a micro-batch are 19 % above the profile; the runs at micro-batch 8 are within 2 to "
-    "6 %. "
-    "A repeated run would settle it.",
+    "run's iteration time). Its 150 ms a micro-batch are 19 % above the profile; the runs at micro-batch 8 are "
+    "within 2 to 6 %. A repeated run would settle it.",
     "Gradient all-reduces took two to three times what the fitted bandwidth gives (77 ms against 35 ms over 32 ranks): "
     "the barrier after them waits for the slowest rank. That is 4 % of the shortest iterations.",
 )
@@ -105,10 +101,9 @@ def sailor_memory() -> Comparison:
             f"Fitted on the {len(runs) - len(unseen)} runs of one and two nodes: {reserve_gb:.2f} GB that a process "
             f"holds beside its tensors, and {share:.2f} x a part's kept activations that exist while its backward pass "
             "runs (gradients of attention scores and logits, which Sailor's profile doesn't list).",
-            "Weights, gradients and Adam's moments in fp32 (16 bytes a parameter) and kept activations are Sailor's "
-            "own "
-            "figures a layer; micro-batches in flight are those of 1F1B. The measured value is the driver's, which "
-            "counts the CUDA context, NCCL's buffers and what PyTorch's allocator keeps.",
+            "Weights, gradients and Adam's moments in fp32 (16 bytes a parameter) and kept activations are "
+            "Sailor's own figures a layer; micro-batches in flight are those of 1F1B. The measured value is the "
+            "driver's, which counts the CUDA context, NCCL's buffers and what PyTorch's allocator keeps.",
         ),
     )
 

@@ -40,8 +40,7 @@ def simumax_memory() -> Comparison:
         f"{100 * largest_absolute(errors):.1f} %.",
         notes=(
             "The measured value is the largest allocation of PyTorch's allocator, so no reserve is counted: a plan "
-            "adds "
-            "8 % of the device to these predictions. Cases that repeat another one's memory are left out.",
+            "adds 8 % of the device to these predictions. Cases that repeat another one's memory are left out.",
             "Context parallelism is outside this project's space. A rank of such a run is predicted as one of as many "
             "data-parallel ranks with a share of the sequence: the same parameters, shards and tokens.",
         ),
