@@ -14,7 +14,6 @@ from poseidon.search.quick_bound import quick_bound
 from poseidon.search.result import SearchResult, TerminationReason, status_of
 from poseidon.search.run import Run
 from poseidon.search.shard import Action, Cuts
-from poseidon.search.space import space_of
 from poseidon.search.warmup import random_configurations
 
 
@@ -28,9 +27,10 @@ class Enumeration:
 
     def __init__(self, run: Run) -> None:
         """Lays every problem out; raises ValueError where a schedule refuses a shape or there are too many states."""
-        self.spaces = [space_of(problem) for problem in run.context.problems]
+        self.spaces = [run.context.space(index) for index in range(len(run.context.problems))]
         self.watch = run.watch
-        self.driver = Driver(run, [quick_bound(space.arrays) for space in self.spaces])
+        self._bounds_ms = [quick_bound(space.arrays) for space in self.spaces]
+        self.driver = Driver(run, self._bounds_ms)
         self.incumbents = self.driver.incumbents
         self.counters = self.driver.counters
         for index, space in enumerate(self.spaces):
@@ -81,7 +81,7 @@ class Enumeration:
 
     def open_bound_ms(self, index: int) -> float:
         """A time that no configuration of a problem can beat, in closed form."""
-        return quick_bound(self.spaces[index].arrays)
+        return self._bounds_ms[index]
 
     def count_cut_configurations(self) -> None:
         """Adds the configurations that each rule cut to the counters, as exact integers; once, at the end."""

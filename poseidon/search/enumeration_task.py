@@ -7,14 +7,13 @@ import time
 
 import numpy as np
 
-from poseidon.cost.problem import Problem
 from poseidon.search._paper_search import PaperSearch
 from poseidon.search.frontier import OrderFrontier
 from poseidon.search.link import Link, is_time_up
 from poseidon.search.options import SearchOptions
 from poseidon.search.result import Counters
 from poseidon.search.shard import Cuts, Found, Outcome, Shard
-from poseidon.search.space import space_of
+from poseidon.search.space import Space
 
 SLICE = 10_000_000
 """Operations of simulations (a few milliseconds) between two looks at the clock."""
@@ -27,9 +26,9 @@ class EnumerationTask:
     beat is shared.
     """
 
-    def __init__(self, problem: Problem, options: SearchOptions) -> None:
-        """Lays the problem out; ValueError where its schedule refuses its shape or it has too many device states."""
-        self._space = space_of(problem)
+    def __init__(self, space: Space, options: SearchOptions) -> None:
+        """Nothing is enumerated before `run`."""
+        self._space = space
         self._is_paper = options.policy == "paper"
         self._prunes_stages = self._is_paper and options.stage_pruning
         self._prunes_layers = self._is_paper and options.layer_pruning

@@ -13,6 +13,7 @@ from poseidon.search.exact import Bounded, bound
 from poseidon.search.frontier import Frontier
 from poseidon.search.options import SearchOptions
 from poseidon.search.result import Counters, Solution, StageChoice
+from poseidon.search.space import Space, space_of
 
 
 class Action(StrEnum):
@@ -32,12 +33,22 @@ class Context:
     problems: tuple[Problem, ...]
     options: SearchOptions
     _bounded: dict[int, Bounded] = field(default_factory=dict, compare=False)
+    _spaces: dict[int, Space] = field(default_factory=dict, compare=False)
 
     def bounded(self, problem: int) -> Bounded:
         """An outer choice (by index) laid out and bounded; raises ValueError where its schedule refuses its shape."""
         if problem not in self._bounded:
             self._bounded[problem] = bound(self.problems[problem])
         return self._bounded[problem]
+
+    def space(self, problem: int) -> Space:
+        """An outer choice (by index) with its stage graph.
+
+        Raises ValueError where its schedule refuses its shape or it has too many device states.
+        """
+        if problem not in self._spaces:
+            self._spaces[problem] = space_of(self.problems[problem])
+        return self._spaces[problem]
 
     def __reduce__(self) -> tuple[type[Context], tuple[tuple[Problem, ...], SearchOptions]]:
         """What was laid out stays at home: every process does that for itself."""

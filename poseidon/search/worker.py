@@ -35,7 +35,6 @@ class Worker:
         ranks = ranks_of(problem.name for problem in context.problems)
         self._ranks = [ranks[problem.name] for problem in context.problems]
         self._searches: Recent[int, ExactSearch] = Recent(MOST_HELD)
-        self._tasks: Recent[int, EnumerationTask] = Recent(MOST_HELD)
 
     def run(self, shard: Shard) -> Outcome:
         """Works on a shard until it is done, its limits are reached or the link says stop."""
@@ -53,7 +52,6 @@ class Worker:
     def forget(self, problem: int) -> None:
         """Drops what it holds of an outer choice."""
         self._searches.pop(problem)
-        self._tasks.pop(problem)
 
     def _open(self, shard: Shard) -> Outcome:
         search = self._new_search(shard.problem, shard.cutoff_ms)
@@ -107,10 +105,7 @@ class Worker:
 
     def _enumerate(self, shard: Shard) -> Outcome:
         assert shard.frontier is None or isinstance(shard.frontier, OrderFrontier)
-        task = self._tasks.get(shard.problem)
-        if task is None:
-            task = EnumerationTask(self._context.problems[shard.problem], self._context.options)
-            self._tasks[shard.problem] = task
+        task = EnumerationTask(self._context.space(shard.problem), self._context.options)
         return task.run(shard, self._link)
 
     def _new_search(self, problem: int, cutoff_ms: float) -> ExactSearch:
