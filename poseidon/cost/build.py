@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 from math import isfinite
 
@@ -51,6 +52,7 @@ class ProblemBuilder:
         self._limits: dict[tuple[str, int, int, int, Recompute, PipelineShape, int], Limits] = {}
         self._costs: dict[tuple[PlacementKey, int, Recompute], KindCosts] = {}
         self._transfers: dict[tuple[PlacementKey, PlacementKey, int], tuple[float, float]] = {}
+        self._matrices: dict[tuple[tuple[PlacementKey, ...], int], tuple[Matrix, Matrix]] = {}
 
     def build(self, choice: OuterChoice) -> Problem:
         """The problem of one outer choice."""
@@ -162,6 +164,12 @@ class ProblemBuilder:
 
     def _transfer_matrices(self, choice: OuterChoice) -> tuple[Matrix, Matrix]:
         placements = choice.layout.placements
+        key = (tuple(placement.key for placement in placements), choice.dp * choice.micro_batch_size)
+        if key not in self._matrices:
+            self._matrices[key] = self._matrices_of(choice, placements)
+        return self._matrices[key]
+
+    def _matrices_of(self, choice: OuterChoice, placements: Sequence[Placement]) -> tuple[Matrix, Matrix]:
         pairs = [[self._transfer(choice, sender, receiver) for receiver in placements] for sender in placements]
         intra_node = tuple(tuple(intra for intra, _ in row) for row in pairs)
         inter_node = tuple(tuple(inter for _, inter in row) for row in pairs)

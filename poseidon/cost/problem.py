@@ -9,6 +9,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from functools import lru_cache
+from functools import lru_cache
 
 Matrix = tuple[tuple[float, ...], ...]
 
@@ -25,6 +26,7 @@ class Place:
 
 
 @lru_cache(maxsize=256)
+@lru_cache(maxsize=1024)
 def places(num_stages: int, most_depth: int) -> tuple[Place, ...]:
     """The places of a pipeline whose links have depths from 1 to `most_depth`."""
     return tuple(

@@ -5,9 +5,8 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from poseidon.cost.build import ProblemBuilder
-from poseidon.cost.costs import costs
 from poseidon.cost.given_stages import GivenStage, given_pipeline
-from poseidon.cost.outer import OuterChoice, recompute_modes
+from poseidon.cost.outer import OuterChoice, outer_choices, recompute_modes
 from poseidon.cost.part_rows import require_rows
 from poseidon.cost.placement import alike_nodes
 from poseidon.cost.problem import Problem
@@ -32,14 +31,16 @@ def rebuild(experiment: Experiment, pipeline: Pipeline) -> Rebuilt:
     profile = load_profile(experiment, recompute=recompute_modes(experiment))
     if pipeline.is_given:
         return _rebuild_given(experiment, profile, pipeline)
-    for choice, problem in costs(experiment, profile):
-        if choice.name == pipeline.outer_choice:
-            names = [kind.name for kind in problem.kinds]
-            if unknown := [stage.kind for stage in pipeline.stages if stage.kind not in names]:
-                raise InputError(Mistake("", "kind", f"{unknown[0]!r} is none of {', '.join(names)}"))
-            kinds = tuple(names.index(stage.kind) for stage in pipeline.stages)
-            return Rebuilt(ProblemBuilder(experiment, profile), choice, problem, kinds)
-    raise _unknown(pipeline)
+    choice = next((item for item in outer_choices(experiment).choices if item.name == pipeline.outer_choice), None)
+    if choice is None:
+        raise _unknown(pipeline)
+    names = [placement.name for placement in choice.layout.placements]
+    if unknown := [stage.kind for stage in pipeline.stages if stage.kind not in names]:
+        raise InputError(Mistake("", "kind", f"{unknown[0]!r} is none of {', '.join(names)}"))
+    kinds = tuple(names.index(stage.kind) for stage in pipeline.stages)
+    require_rows(profile, experiment, [choice])
+    builder = ProblemBuilder(experiment, profile)
+    return Rebuilt(builder, choice, builder.build(choice), kinds)
 
 
 def _unknown(pipeline: Pipeline) -> InputError:

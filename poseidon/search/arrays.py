@@ -136,7 +136,7 @@ def _warmups(problem: Problem) -> tuple[Ints, Ints]:
     shape.
     """
     schedule = get_schedule(problem.schedule)
-    stages, depth = range(problem.num_stages), problem.most_depth
+    depth = problem.most_depth
     adaptive = problem.schedule == "adaptive_1f1b"
     depths = (1,) * (problem.num_stages - 1) if adaptive else ()
     shape = (problem.num_stages, problem.num_micro_batches, problem.num_chunks)
@@ -147,9 +147,9 @@ def _warmups(problem: Problem) -> tuple[Ints, Ints]:
     if adaptive:
         warmup = [min(place.warmup, problem.num_micro_batches) for place in problem.places]
     else:
-        warmup = [schedule.warmup_forwards(stage, *shape) for stage in stages]
-    starts = [next(index for index, place in enumerate(problem.places) if place.stage == stage) for stage in stages]
-    return np.array(warmup, dtype=np.int32), np.array(starts, dtype=np.int32)
+        warmup = [schedule.warmup_forwards(stage, *shape) for stage in range(problem.num_stages)]
+    _, starts = np.unique([place.stage for place in problem.places], return_index=True)
+    return np.array(warmup, dtype=np.int32), starts.astype(np.int32)
 
 
 def _rows(problem: Problem) -> tuple[list[tuple[int, ...]], Ints]:
@@ -172,43 +172,46 @@ def _rows(problem: Problem) -> tuple[list[tuple[int, ...]], Ints]:
 
 def _limits(problem: Problem) -> Ints:
     """K x P x (1 or L) memory limits in layers, cut to what can remain for a stage."""
-    columns = 1 if all(len(row) == 1 for kind in problem.kinds for row in kind.max_layers) else problem.num_layers
+    lengths = [set(map(len, kind.max_layers)) for kind in problem.kinds]
+    columns = 1 if all(found == {1} for found in lengths) else problem.num_layers
     room = problem.num_layers - (problem.num_stages - 1) * problem.num_chunks
-    num_places = len(problem.places)
-    limits = np.zeros((len(problem.kinds), num_places, columns), dtype=np.int32)
+    limits = np.zeros((len(problem.kinds), len(problem.places), columns), dtype=np.int32)
     for k, kind in enumerate(problem.kinds):
-        for place in range(num_places):
-            limits[k, place] = kind.max_layers[place]
+        rows = kind.max_layers[: len(problem.places)]
+        if len(lengths[k]) == 1:
+            limits[k] = rows
+            continue
+        for place, row in enumerate(rows):
+            limits[k, place] = row
     return np.clip(limits, 0, max(room, 0))
 
 
 def _durations(problem: Problem, rows: list[tuple[int, ...]], most: int, name: str) -> Floats:
-    """K x P x R x (most + 1): one kind of time of a stage, extras included."""
+    """K x P x R x (most + 1): one kind of time of a stage, extras included; infinite past the end of a row."""
     stages = np.array([place.stage for place in problem.places])
+    per_layer = np.array([[getattr(cost, name) for cost in kind.layers] for kind in problem.kinds])
     durations = np.zeros((len(problem.kinds), len(stages), len(rows), most + 1))
-    for k, kind in enumerate(problem.kinds):
-        per_type = [getattr(cost, name) for cost in kind.layers]
-        for r, row in enumerate(rows):
-            durations[k, :, r, :] = _stage_sums(per_type, row, most)
-        durations[k, stages == 0] += _extra(kind.first, name)
-        durations[k, stages == problem.num_stages - 1] += _extra(kind.last, name)
+    for r, row in enumerate(rows):
+        counts = _layer_counts(row, per_layer.shape[1], most)
+        for k, per_type in enumerate(per_layer):
+            durations[k, :, r, :] = counts @ per_type if len(per_type) > 1 else counts[:, 0] * per_type[0]
+        durations[:, :, r, len(row) + 1 :] = math.inf
+    durations[:, stages == 0] += _extras([kind.first for kind in problem.kinds], name)
+    durations[:, stages == problem.num_stages - 1] += _extras([kind.last for kind in problem.kinds], name)
     return durations
 
 
-def _extra(cost: LayerCost, name: str) -> float:
-    return float(getattr(cost, name))
+def _extras(costs: list[LayerCost], name: str) -> Floats:
+    """Of each kind, to be added to its stages."""
+    return np.array([getattr(cost, name) for cost in costs], dtype=np.float64)[:, None, None, None]
 
 
-def _stage_sums(per_type: list[float], row: tuple[int, ...], most: int) -> Floats:
-    """Time of the first n layers of a row, for n = 0 .. most; infinite past the row's end."""
-    counts = np.zeros((most + 1, len(per_type)))
-    for n in range(1, most + 1):
-        counts[n] = counts[n - 1]
-        if n <= len(row):
-            counts[n, row[n - 1]] += 1
-    sums = counts @ np.array(per_type) if len(per_type) > 1 else counts[:, 0] * per_type[0]
-    sums[len(row) + 1 :] = math.inf
-    return np.asarray(sums, dtype=np.float64)
+def _layer_counts(row: tuple[int, ...], num_types: int, most: int) -> Floats:
+    """Layers of each type among the first n of a row, for n = 0 .. most; all of the row's past its end."""
+    counts = np.zeros((most + 1, num_types))
+    held = min(most, len(row))
+    counts[np.arange(1, held + 1), row[:held]] = 1
+    return np.asarray(counts.cumsum(axis=0), dtype=np.float64)
 
 
 def _beta(problem: Problem, forward: Floats, backward: Floats, warmup: Ints) -> Floats:

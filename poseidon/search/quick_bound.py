@@ -1,46 +1,69 @@
-"""A bound on a whole outer choice in closed form: it orders the outer choices and drops the hopeless ones before any
+"""A bound on a whole outer choice in a millisecond: it orders the outer choices and drops the hopeless ones before any
 table is built.
 
-For a limit on the bottleneck, the layers go to the kinds with the least time per layer first, each up to its most
-layers at its best place (a fractional relaxation of the completion tables that ignores places and orders).
-docs/algorithm.md, "Outer choices".
+For a limit on the bottleneck, stages and layers are mixed as is cheapest, each stage with at most the layers of its
+kind's best place (a fractional relaxation of the completion tables that ignores places and orders). docs/algorithm.md,
+"Outer choices".
 """
 
 from __future__ import annotations
 
+import heapq
+import math
+
 import numpy as np
 
+from poseidon.search._stage_mix import StageMix
 from poseidon.search.arrays import Floats, SearchArrays
 
+MOST_MIXES = 48
+"""Limits on the bottleneck that are looked at."""
 
-def quick_bound(arrays: SearchArrays, num_limits: int = 48) -> float:
+
+def quick_bound(arrays: SearchArrays) -> float:
     """A time (ms) that no configuration of the problem can beat; infinite where memory rules every one out."""
-    most = arrays.max_layers.max(axis=2)
-    capacity = _stages(arrays)
-    if not _holds(arrays, capacity, most.max(axis=1)):
-        return np.inf
-    layers = np.arange(arrays.most_layers + 1)
-    fits = (layers >= arrays.least_layers) & (layers <= most[:, :, None])
-    beta = arrays.beta.min(axis=2)
-    least = np.where(fits, beta, np.inf).min(axis=1)
+    least = _least_beta(arrays)
     values = np.unique(least[np.isfinite(least)])
     if len(values) == 0:
-        return np.inf
-    low = _least_limit(arrays, capacity, least, values)
-    values = values[low:]
-    picks = np.unique(np.linspace(0, len(values) - 1, min(num_limits, len(values))).astype(int))
-    previous = np.concatenate(([0], picks[:-1] + 1))
-    fixed = _fixed_cost(arrays)
-    return min(
-        float(values[before]) + _least_round_trip(arrays, capacity, _most(least, values[pick])) + fixed
-        for before, pick in zip(previous, picks, strict=True)
+        return math.inf
+    mix = StageMix(
+        arrays.pool_of_kind,
+        arrays.units_of_kind,
+        arrays.pool_units,
+        _per_layer(arrays),
+        arrays.num_stages,
+        arrays.num_layers,
+        arrays.least_layers,
+        arrays.allow_idle,
     )
+    return _least_over_bottlenecks(mix, least, values) + _fixed_cost(arrays)
 
 
-def _stages(arrays: SearchArrays) -> Floats:
-    """Most stages of each kind."""
-    stages = np.minimum(arrays.pool_units[arrays.pool_of_kind] // arrays.units_of_kind, arrays.num_stages)
-    return np.asarray(stages, dtype=np.float64)
+def _least_beta(arrays: SearchArrays) -> Floats:
+    """Least beta of each kind with each number of layers (K x n) at any place; infinite where memory does not hold."""
+    layers = np.arange(arrays.most_layers + 1)
+    most = arrays.max_layers.max(axis=2)
+    fits = (layers >= arrays.least_layers) & (layers <= most[:, :, None])
+    return np.asarray(np.where(fits, arrays.beta.min(axis=2), np.inf).min(axis=1), dtype=np.float64)
+
+
+def _least_over_bottlenecks(mix: StageMix, least: Floats, values: Floats) -> float:
+    """Least sum of bottleneck and round trip.
+
+    A configuration whose bottleneck lies in an interval takes at least its lower end, and the round trip of the best
+    mix under its upper end. The interval that promises the least is halved, until it is a single value.
+    """
+    intervals = [(values[0] + mix.least_cost(_most(least, values[-1])), 0, len(values) - 1)]
+    for _ in range(MOST_MIXES):
+        bound_ms, first, last = intervals[0]
+        if first == last or math.isinf(bound_ms):
+            break
+        middle = (first + last) // 2
+        lower = values[first] + mix.least_cost(_most(least, values[middle]))
+        upper = bound_ms - values[first] + values[middle + 1]
+        heapq.heapreplace(intervals, (lower, first, middle))
+        heapq.heappush(intervals, (upper, middle + 1, last))
+    return float(intervals[0][0])
 
 
 def _most(least: Floats, limit: float) -> Floats:
@@ -49,49 +72,9 @@ def _most(least: Floats, limit: float) -> Floats:
     return np.asarray(np.where(least <= limit, layers, 0).max(axis=1), dtype=np.float64)
 
 
-def _holds(arrays: SearchArrays, capacity: Floats, most: Floats) -> bool:
-    """Whether so many layers a stage could hold the model."""
-    total = 0.0
-    for pool, units in enumerate(arrays.pool_units):
-        members = arrays.pool_of_kind == pool
-        per_unit = (most[members] / arrays.units_of_kind[members]).max()
-        total += min(per_unit * units, most[members].max() * arrays.num_stages)
-    return total >= arrays.num_layers
-
-
-def _least_limit(arrays: SearchArrays, capacity: Floats, least: Floats, values: Floats) -> int:
-    low, high = 0, len(values) - 1
-    while low < high:
-        middle = (low + high) // 2
-        if _holds(arrays, capacity, _most(least, values[middle])):
-            high = middle
-        else:
-            low = middle + 1
-    return low
-
-
 def _per_layer(arrays: SearchArrays) -> Floats:
     """Least forward + backward of one layer on each kind."""
     return np.array([min(c.forward_ms + c.backward_ms for c in kind.layers) for kind in arrays.problem.kinds])
-
-
-def _least_round_trip(arrays: SearchArrays, capacity: Floats, most: Floats) -> float:
-    """Least sum of F + B over the layers, kinds with the cheapest layers first."""
-    left = float(arrays.num_layers)
-    total = 0.0
-    per_layer = _per_layer(arrays)
-    exact = not (arrays.allow_idle or arrays.problem.pools)
-    if exact:
-        total += float((capacity * arrays.least_layers * per_layer).sum())
-        left -= float(capacity.sum()) * arrays.least_layers
-        most = np.maximum(most - arrays.least_layers, 0)
-    for kind in np.argsort(per_layer, kind="stable"):
-        placed = min(left, capacity[kind] * most[kind])
-        total += placed * per_layer[kind]
-        left -= placed
-        if left <= 0:
-            break
-    return total
 
 
 def _fixed_cost(arrays: SearchArrays) -> float:
