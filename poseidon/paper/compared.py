@@ -1,0 +1,121 @@
+"""Reads the rows of the studies `comparisons` and `scale`: who is how fast, how good, and why not."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+
+from poseidon.output.numbers import percent
+from poseidon.paper.study import Row, Tables
+
+STUDY, SCALE = "comparisons", "scale"
+POSEIDON, UNIFORM, METIS, HEXISCALE = "exact-wide", "exact", "metis", "hexiscale"
+RIVALS = (METIS, HEXISCALE)
+WORDS = {
+    "exact-wide": "Poseidon, TP per stage",
+    "exact": "Poseidon, one TP",
+    "paper": "the paper's search",
+    "eq1": "Eq. 1, exact",
+    "metis": "Metis",
+    "hexiscale": "HexiScale",
+    "given": "given",
+}
+"""What the page calls the policies."""
+SLACK = 1 + 1e-9
+"""Times that differ by less are the same: two ways to add up the same numbers."""
+NOTHING = "-"
+
+Entries = Mapping[str, Row]
+"""The rows of one setting by policy."""
+
+
+def entries_of(tables: Tables, setting: str) -> Entries:
+    """The rows of a setting, by policy, in the order in which they were measured."""
+    rows = [row for name in (STUDY, SCALE) for row in tables.get(name, ()) if row["setting"] == setting]
+    return {row["entrant"]: row for row in rows}
+
+
+def time_of(row: Row | None) -> float | None:
+    """The iteration time (ms) of a row's plan; None without a plan that fits in memory."""
+    return row["iteration_time_ms"] if row is not None and row["fits"] else None
+
+
+def relative_throughput(entries: Entries, name: str) -> float | None:
+    """Throughput over Metis' (both under the DAG); None where one of them has no plan."""
+    own, metis = time_of(entries.get(name)), time_of(entries.get(METIS))
+    return None if own is None or metis is None else metis / own
+
+
+def hit_limit(row: Row) -> bool:
+    """Whether the time limit ended the search."""
+    return bool(row["termination"] == "time limit")
+
+
+def seconds_until(row: Row, time_ms: float) -> float | None:
+    """Seconds until the search had a plan as fast as this; None where it never had."""
+    curve = row["curve"] or ()
+    points = (point["seconds"] for point in curve if point["iteration_time_ms"] <= time_ms * SLACK)
+    return min(points, default=None)
+
+
+def faster_than_poseidon(entries: Entries) -> list[str]:
+    """A sentence for every policy whose plan is faster than Poseidon's in the space that the rivals have, with why."""
+    ours = entries.get(POSEIDON)
+    own_ms = time_of(ours)
+    if ours is None or own_ms is None:
+        return [f"{WORDS[POSEIDON]} has no plan: {ours['reason'] if ours else 'it was not run'}"]
+    sentences = []
+    for name, row in entries.items():
+        time_ms = time_of(row)
+        if time_ms is not None and time_ms * SLACK < own_ms:
+            faster = percent(own_ms / time_ms - 1)
+            sentences.append(f"{WORDS[name]}'s plan is {faster} faster than {WORDS[POSEIDON]}'s: {_cause(ours, row)}")
+    return sentences
+
+
+def _cause(ours: Row, theirs: Row) -> str:
+    if len({stage["dp"] for stage in theirs["stages"]}) > 1:
+        return "its stages differ in DP, which no space of the exact search has"
+    if hit_limit(ours):
+        return f"the limit of {ours['time_limit_s']:g} s ended the exact search before it was through"
+    return "which the exact search should have found: please report it"
+
+
+def joined(texts: Iterable[str]) -> str:
+    """``a, b and c``."""
+    parts = list(texts)
+    return " and ".join([", ".join(parts[:-1]), parts[-1]]) if len(parts) > 1 else "".join(parts)
+
+
+def ratio_text(value: float | None) -> str:
+    """``1.94x``."""
+    return NOTHING if value is None else f"{value:.2f}x"
+
+
+def seconds_text(row: Row | None) -> str:
+    """Seconds of a search, and that the limit ended it where it did."""
+    if row is None or row["search_s"] is None:
+        return NOTHING
+    return f"{row['search_s']:,.2f}{' (limit)' if hit_limit(row) else ''}"
+
+
+def setting_label(setting: str) -> str:
+    """``setting 3``, ``96 NPUs``."""
+    scale = setting.removeprefix("setting6-")
+    return f"{scale} NPUs" if scale != setting else f"setting {setting.removeprefix('setting')}"
+
+
+def comparison_remarks(tables: Tables, settings: Iterable[str]) -> tuple[str, ...]:
+    """What a reader of a comparison has to know: limits, plans that do not fit, workers."""
+    rows = [row for setting in settings for row in entries_of(tables, setting).values()]
+    remarks = []
+    if limits := {f"{row['time_limit_s']:g} s" for row in rows if hit_limit(row)}:
+        remarks.append(f"(limit): {joined(sorted(limits))} ended the search; its plan is the best until then.")
+    if unfit := [f"{WORDS[row['entrant']]} in {setting_label(row['setting'])}" for row in rows if row["fits"] is False]:
+        remarks.append(f"Not within memory: {joined(unfit)}.")
+    if without := [
+        f"{WORDS[row['entrant']]} in {setting_label(row['setting'])}" for row in rows if row["plan"] is None
+    ]:
+        remarks.append(f"No plan: {joined(without)}.")
+    if workers := {row["workers"] for row in rows if row["workers"] > 1}:
+        remarks.append(f"Poseidon's searches used {max(workers)} processes, Metis' and HexiScale's one each.")
+    return tuple(remarks)

@@ -1,0 +1,149 @@
+"""Exhibits on throughput: every policy's plan relative to Metis', all timed under the same DAG model."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+from poseidon.output.numbers import percent
+from poseidon.paper.compared import (
+    HEXISCALE,
+    METIS,
+    NOTHING,
+    POSEIDON,
+    UNIFORM,
+    WORDS,
+    Entries,
+    entries_of,
+    faster_than_poseidon,
+    hit_limit,
+    joined,
+    ratio_text,
+    relative_throughput,
+    setting_label,
+    time_of,
+)
+from poseidon.paper.drawing import grouped_bars
+from poseidon.paper.exhibit import MarkdownTable
+from poseidon.paper.study import Row, Tables
+
+if TYPE_CHECKING:
+    from matplotlib.axes import Axes
+
+DRAWN = (POSEIDON, UNIFORM, METIS, HEXISCALE)
+
+
+@dataclass(frozen=True)
+class Reported:
+    """What the paper reports of a setting: throughput over Metis' of Poseidon and of HexiScale."""
+
+    poseidon: float
+    hexiscale: float
+
+    def of(self, entrant: str) -> float | None:
+        """The paper's number for a policy of ours; None where it has no such policy."""
+        return {POSEIDON: self.poseidon, METIS: 1.0, HEXISCALE: self.hexiscale}.get(entrant)
+
+
+@dataclass(frozen=True)
+class Throughput:
+    """Some settings, with the paper's numbers for each."""
+
+    reported: dict[str, Reported]
+
+    def found(self, tables: Tables) -> str:
+        """Poseidon and HexiScale over Metis in every setting, and whether any plan is faster than Poseidon's."""
+        texts = []
+        for setting in self.reported:
+            entries = entries_of(tables, setting)
+            ratios = [ratio_text(relative_throughput(entries, name)) for name in (POSEIDON, HEXISCALE)]
+            texts.append(f"{ratios[0]} and {ratios[1]} in {setting_label(setting)}")
+        return f"Poseidon and HexiScale over Metis: {joined(texts)}. {self.verdict(tables)}"
+
+    def verdict(self, tables: Tables) -> str:
+        """Whether Poseidon's plan is at least as fast as every other, and where not, why."""
+        sentences = [
+            f"In {setting_label(setting)} {sentence}"
+            for setting in self.reported
+            for sentence in faster_than_poseidon(entries_of(tables, setting))
+        ]
+        return ". ".join(sentences) + "." if sentences else "No policy has a faster plan than Poseidon."
+
+    def table(self, tables: Tables) -> MarkdownTable:
+        """A row for each setting and policy."""
+        header = ("setting", "policy", "ms", "tokens/s", "over Metis", "paper", "status", "DPxTPxPP", "memory", "fits")
+        rows = [
+            self._cells(setting, entries, name)
+            for setting in self.reported
+            for entries in [entries_of(tables, setting)]
+            for name in entries
+        ]
+        return MarkdownTable(header, tuple(rows), frozenset({2, 3, 4, 5, 8}))
+
+    def _cells(self, setting: str, entries: Entries, name: str) -> tuple[str, ...]:
+        row, reported = entries[name], self.reported[setting].of(name)
+        head = (setting_label(setting), WORDS[name])
+        paper = NOTHING if reported is None else ratio_text(reported)
+        status = f"{row['status']}, limit" if hit_limit(row) else row["status"]
+        if row["iteration_time_ms"] is None:
+            return (*head, NOTHING, NOTHING, NOTHING, paper, status, row["reason"] or NOTHING, NOTHING, NOTHING)
+        return (
+            *head,
+            f"{row['iteration_time_ms']:,.1f}",
+            f"{row['tokens_per_second']:,.0f}",
+            ratio_text(relative_throughput(entries, name)),
+            paper,
+            status,
+            degrees_text(row),
+            percent(row["fullest_memory_fraction"]),
+            "yes" if row["fits"] else "**no**",
+        )
+
+    def data(self, tables: Tables) -> list[Row]:
+        """The numbers of the table."""
+        return list(self._data(tables))
+
+    def _data(self, tables: Tables) -> Iterator[Row]:
+        kept = ("entrant", "status", "iteration_time_ms", "tokens_per_second", "fits", "fullest_memory_fraction")
+        for setting, reported in self.reported.items():
+            entries = entries_of(tables, setting)
+            for name, row in entries.items():
+                yield {
+                    "setting": setting,
+                    **{key: row[key] for key in kept},
+                    "throughput_over_metis": relative_throughput(entries, name),
+                    "reported_over_metis": reported.of(name),
+                    "plan": row["plan"],
+                }
+
+    def draw(self, axes: Axes, tables: Tables) -> None:
+        """Bars for each setting; hollow ones are the paper's."""
+        settings = list(self.reported)
+        series: dict[str, Sequence[float | None]] = {
+            WORDS[name]: [relative_throughput(entries_of(tables, setting), name) for setting in settings]
+            for name in DRAWN
+        }
+        hollow = {
+            "paper: Poseidon": [self.reported[setting].poseidon for setting in settings],
+            "paper: HexiScale": [self.reported[setting].hexiscale for setting in settings],
+        }
+        labels = [setting_label(setting) for setting in settings]
+        grouped_bars(axes, labels, {**series, **hollow}, hollow=frozenset(hollow), value_format=".2f")
+        axes.set_ylabel("throughput over Metis")
+        axes.set_ylim(0, 1.12 * axes.dataLim.y1)
+        axes.legend(fontsize=7, ncols=2, loc="lower right", framealpha=0.9)
+
+
+def degrees_text(row: Row) -> str:
+    """DP x TP x PP."""
+    degrees = [{stage[key] for stage in row["stages"]} for key in ("dp", "tp")]
+    shown = [str(found.pop()) if len(found) == 1 else "mixed" for found in degrees]
+    return f"{shown[0]}x{shown[1]}x{row['pp']}"
+
+
+def slower_than_best(entries: Entries, name: str) -> float | None:
+    """How much slower a plan is than the fastest of its setting, a fraction."""
+    own = time_of(entries.get(name))
+    best = min((time_ms for row in entries.values() if (time_ms := time_of(row)) is not None), default=None)
+    return None if own is None or best is None else own / best - 1
