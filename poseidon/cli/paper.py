@@ -62,7 +62,7 @@ def paper(
     as_json: bool,
     quiet: bool,
 ) -> int:
-    """Makes each EXHIBIT (a figure or table of arXiv 2609.06086; default: all) anew: DIR/EXHIBIT.parquet, .png and .svg.
+    """Makes each EXHIBIT (figure or table of arXiv 2609.06086; default: all) anew: DIR/EXHIBIT.parquet, .png, .svg.
 
     They are made of rows that studies measure and keep in DIR/rows. The same command again goes on after an
     interruption; what was measured of the same inputs is not measured twice.

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Mapping
 
 from poseidon.output.numbers import percent
 from poseidon.paper.study import Row, Tables
@@ -39,9 +39,20 @@ def time_of(row: Row | None) -> float | None:
     return row["iteration_time_ms"] if row is not None and row["fits"] else None
 
 
-def relative_throughput(entries: Entries, name: str) -> float | None:
-    """Throughput over Metis' (both under the DAG); None where one of them has no plan."""
-    own, metis = time_of(entries.get(name)), time_of(entries.get(METIS))
+def poseidon_of(entries: Entries) -> Row | None:
+    """Poseidon's row: of its two spaces, one TP for all stages and TP per stage, that with the faster plan.
+
+    The wider one holds the other, but a time limit may end its search before it has as good a plan.
+    """
+    rows = [entries[name] for name in (POSEIDON, UNIFORM) if name in entries]
+    return min(
+        (row for row in rows if time_of(row) is not None), key=lambda row: row["iteration_time_ms"], default=None
+    )
+
+
+def relative_throughput(entries: Entries, row: Row | None) -> float | None:
+    """Throughput of a row's plan over Metis' (both under the DAG); None where one of them has no plan."""
+    own, metis = time_of(row), time_of(entries.get(METIS))
     return None if own is None or metis is None else metis / own
 
 
@@ -58,26 +69,26 @@ def seconds_until(row: Row, time_ms: float) -> float | None:
 
 
 def faster_than_poseidon(entries: Entries) -> list[str]:
-    """A sentence for every policy whose plan is faster than Poseidon's in the space that the rivals have, with why."""
-    ours = entries.get(POSEIDON)
-    own_ms = time_of(ours)
-    if ours is None or own_ms is None:
-        return [f"{WORDS[POSEIDON]} has no plan: {ours['reason'] if ours else 'it was not run'}"]
+    """A sentence for every policy whose plan is faster than Poseidon's, with why."""
+    ours = poseidon_of(entries)
+    if ours is None:
+        return ["Poseidon has no plan"]
     sentences = []
     for name, row in entries.items():
         time_ms = time_of(row)
-        if time_ms is not None and time_ms * SLACK < own_ms:
-            faster = percent(own_ms / time_ms - 1)
-            sentences.append(f"{WORDS[name]}'s plan is {faster} faster than {WORDS[POSEIDON]}'s: {_cause(ours, row)}")
+        if time_ms is not None and time_ms * SLACK < ours["iteration_time_ms"]:
+            faster = percent(ours["iteration_time_ms"] / time_ms - 1)
+            sentences.append(f"the plan of {WORDS[name]} is {faster} faster than Poseidon's: {_cause(entries, row)}")
     return sentences
 
 
-def _cause(ours: Row, theirs: Row) -> str:
+def _cause(entries: Entries, theirs: Row) -> str:
+    wide = entries.get(POSEIDON)
     if len({stage["dp"] for stage in theirs["stages"]}) > 1:
         return "its stages differ in DP, which no space of the exact search has"
-    if hit_limit(ours):
-        return f"the limit of {ours['time_limit_s']:g} s ended the exact search before it was through"
-    return "which the exact search should have found: please report it"
+    if wide is None or hit_limit(wide):
+        return "the time limit ended the search with TP per stage, the space that has this plan"
+    return "the exact search should have found it: please report this"
 
 
 def joined(texts: Iterable[str]) -> str:
@@ -104,18 +115,31 @@ def setting_label(setting: str) -> str:
     return f"{scale} NPUs" if scale != setting else f"setting {setting.removeprefix('setting')}"
 
 
+def in_setting(setting: str) -> str:
+    """``in setting 3``, ``at 96 NPUs``."""
+    label = setting_label(setting)
+    return f"{'in' if label.startswith('setting') else 'at'} {label}"
+
+
+def possessive(name: str) -> str:
+    """``Metis'``, ``Poseidon's``."""
+    return f"{name}'" if name.endswith("s") else f"{name}'s"
+
+
 def comparison_remarks(tables: Tables, settings: Iterable[str]) -> tuple[str, ...]:
     """What a reader of a comparison has to know: limits, plans that do not fit, workers."""
     rows = [row for setting in settings for row in entries_of(tables, setting).values()]
     remarks = []
     if limits := {f"{row['time_limit_s']:g} s" for row in rows if hit_limit(row)}:
         remarks.append(f"(limit): {joined(sorted(limits))} ended the search; its plan is the best until then.")
-    if unfit := [f"{WORDS[row['entrant']]} in {setting_label(row['setting'])}" for row in rows if row["fits"] is False]:
-        remarks.append(f"Not within memory: {joined(unfit)}.")
-    if without := [
-        f"{WORDS[row['entrant']]} in {setting_label(row['setting'])}" for row in rows if row["plan"] is None
-    ]:
-        remarks.append(f"No plan: {joined(without)}.")
+    unfit = [_who(row) for row in rows if row["fits"] is False]
+    without = [_who(row) for row in rows if row["plan"] is None]
+    remarks += [f"Not within memory: {joined(unfit)}."] if unfit else []
+    remarks += [f"No plan: {joined(without)}."] if without else []
     if workers := {row["workers"] for row in rows if row["workers"] > 1}:
         remarks.append(f"Poseidon's searches used {max(workers)} processes, Metis' and HexiScale's one each.")
     return tuple(remarks)
+
+
+def _who(row: Row) -> str:
+    return f"{WORDS[row['entrant']]} {in_setting(row['setting'])}"

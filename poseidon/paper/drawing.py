@@ -28,6 +28,8 @@ def write_plots(exhibit: Exhibit, tables: Tables, paths: Sequence[Path]) -> None
     with matplotlib.rc_context({"svg.hashsalt": exhibit.name, "svg.fonttype": "none", "font.size": 9}):
         figure = Figure(figsize=SIZE_INCHES, layout="constrained")
         exhibit.draw(figure, tables)
+        figure.draw_without_rendering()  # lays it out, which is what takes long: once for all files
+        figure.set_layout_engine("none")
         for path in paths:
             kind = path.suffix[1:]
             content = io.BytesIO()

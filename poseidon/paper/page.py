@@ -21,13 +21,13 @@ OUT = "runs/paper"
 USUAL_LIMIT_S = 60.0
 HEADER = """# Results
 
-The figures and tables of the Poseidon paper (arXiv 2609.06086), made anew: what the paper reports beside what this project finds.
+The figures and tables of the Poseidon paper (arXiv 2609.06086), made anew: what the paper reports beside what is found
+here. This command measures everything and writes this page:
 
     poseidon paper --out {out} --page docs
 
-measures everything and writes this page; `poseidon paper --out {out} --no-run --page docs` writes it again from the rows that are
-there (`{out}/rows/STUDY.parquet`). The command above each section makes that section alone. The numbers of each exhibit are in
-`{out}/EXHIBIT.parquet`.
+With `--no-run` it writes the page again from the rows that are there (`{out}/rows/STUDY.parquet`). The command of a
+section makes that section alone; its numbers are in `{out}/EXHIBIT.parquet`.
 """
 
 

@@ -6,30 +6,26 @@ from poseidon.paper.compared import SCALE, STUDY, setting_label
 from poseidon.paper.conduct import Evaluation
 from poseidon.paper.identity import Effort
 
-NOT_REPRODUCED = """Not reproduced here, because it takes the paper's hardware:
+PROFILE = """## Conditions
 
-- the throughput of real runs. Every throughput below is that of the DAG cost model; whose plan is faster is compared under one model;
-- Figure 9 and the accuracy study's comparison with real iterations (error of at most 2 %, 98 % accuracy on average). What can be compared
-  with other people's published measurements is in [accuracy.md](accuracy.md);
-- the seconds of the paper's machine. Seconds here are those of the machine named above; the paper's stand beside them for orientation only.
+Times of layers come from the analytic profile ([profile.md](profile.md)): FLOPs at a share of the accelerator's peak,
+bytes at the bandwidth of the links. The paper measured its own profile; it prints neither that nor batch sizes and
+sequence lengths. The batches are ours, so factors are to be compared, not milliseconds. Metis and HexiScale are
+policies written from their descriptions ([rivals.md](rivals.md)).
+"""
+NOT_REPRODUCED = """Not reproduced, because it takes the paper's hardware:
+
+- the throughput of real runs. Every time below is one of the DAG cost model: all plans are compared under
+  the same model;
+- Figure 9 and the accuracy study's comparison with real iterations (errors of at most 2 %, 98 % accuracy on average).
+  [accuracy.md](accuracy.md) compares predictions with what other people measured and published;
+- the seconds of the paper's machine. Seconds below are those of the machine named above; the paper's stand beside them.
 """
 
 
 def conditions(evaluation: Evaluation) -> str:
     """Profile, batches, machine, and what these numbers are not."""
-    lines = [
-        "## Conditions",
-        "",
-        "Times of layers come from the analytic profile ([profile.md](profile.md)): FLOPs at a share of the peak, and the links' bandwidths. The",
-        "paper measured its own; it prints neither these nor batch sizes and sequence lengths. The batches are ours, so factors, not",
-        "milliseconds, are to be compared. Metis and HexiScale are policies written from their descriptions ([rivals.md](rivals.md)).",
-        "",
-        *_settings(evaluation),
-        *_machines(evaluation),
-        "",
-        NOT_REPRODUCED,
-    ]
-    return "\n".join(lines)
+    return "\n".join([PROFILE, *_settings(evaluation), *_machines(evaluation), "", NOT_REPRODUCED])
 
 
 def _settings(evaluation: Evaluation) -> list[str]:

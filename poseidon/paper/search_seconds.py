@@ -17,6 +17,7 @@ from poseidon.paper.compared import (
     Entries,
     entries_of,
     hit_limit,
+    in_setting,
     joined,
     seconds_text,
     seconds_until,
@@ -52,8 +53,9 @@ class SearchSeconds:
             seconds = [seconds_text(entries.get(name)) for name in (UNIFORM, POSEIDON, METIS, HEXISCALE)]
             texts.append(f"{setting_label(setting)} {' / '.join(seconds)}")
         faster = joined(self._faster(tables))
-        return f"Seconds of Poseidon with one TP / with TP per stage / Metis / HexiScale: {'; '.join(texts)}. " + (
-            f"Faster than Poseidon with one TP: {faster}." if faster else "Poseidon with one TP is the fastest."
+        return (
+            f"Search seconds of Poseidon with one TP / with TP per stage / Metis / HexiScale: {'; '.join(texts)}. "
+            + (f"Faster than Poseidon with one TP: {faster}." if faster else "Poseidon with one TP is the fastest.")
         )
 
     def _faster(self, tables: Tables) -> Iterator[str]:
@@ -64,7 +66,7 @@ class SearchSeconds:
             for name, row in entries.items():
                 if own is not None and name != UNIFORM and row["search_s"] < own["search_s"]:
                     space = space_of(tables, setting, row)
-                    yield f"{WORDS[name]} in {setting_label(setting)} ({space.text})"
+                    yield f"{WORDS[name]} {in_setting(setting)} ({space.text})"
 
     def table(self, tables: Tables) -> MarkdownTable:
         """A row for each setting and policy."""

@@ -1,4 +1,4 @@
-"""Readings of Eq. 1, sum of t_s + (M - 1) x max t_s + DP all-reduce: what communication t_s holds, and which all-reduce."""
+"""Readings of Eq. 1, sum of t_s + (M - 1) x max t_s + DP all-reduce: what t_s holds, and which all-reduce counts."""
 
 from __future__ import annotations
 

@@ -18,11 +18,12 @@ from poseidon.paper.compared import (
     entries_of,
     faster_than_poseidon,
     hit_limit,
+    in_setting,
     joined,
+    poseidon_of,
     ratio_text,
     relative_throughput,
     setting_label,
-    time_of,
 )
 from poseidon.paper.drawing import grouped_bars
 from poseidon.paper.exhibit import MarkdownTable
@@ -57,18 +58,19 @@ class Throughput:
         texts = []
         for setting in self.reported:
             entries = entries_of(tables, setting)
-            ratios = [ratio_text(relative_throughput(entries, name)) for name in (POSEIDON, HEXISCALE)]
-            texts.append(f"{ratios[0]} and {ratios[1]} in {setting_label(setting)}")
+            rows = (poseidon_of(entries), entries.get(HEXISCALE))
+            poseidon, hexiscale = (ratio_text(relative_throughput(entries, row)) for row in rows)
+            texts.append(f"{poseidon} and {hexiscale} {in_setting(setting)}")
         return f"Poseidon and HexiScale over Metis: {joined(texts)}. {self.verdict(tables)}"
 
     def verdict(self, tables: Tables) -> str:
         """Whether Poseidon's plan is at least as fast as every other, and where not, why."""
         sentences = [
-            f"In {setting_label(setting)} {sentence}"
+            f"{in_setting(setting)} {sentence}"
             for setting in self.reported
             for sentence in faster_than_poseidon(entries_of(tables, setting))
         ]
-        return ". ".join(sentences) + "." if sentences else "No policy has a faster plan than Poseidon."
+        return f"But {joined(sentences)}." if sentences else "No policy has a faster plan than Poseidon."
 
     def table(self, tables: Tables) -> MarkdownTable:
         """A row for each setting and policy."""
@@ -92,7 +94,7 @@ class Throughput:
             *head,
             f"{row['iteration_time_ms']:,.1f}",
             f"{row['tokens_per_second']:,.0f}",
-            ratio_text(relative_throughput(entries, name)),
+            ratio_text(relative_throughput(entries, row)),
             paper,
             status,
             degrees_text(row),
@@ -112,7 +114,7 @@ class Throughput:
                 yield {
                     "setting": setting,
                     **{key: row[key] for key in kept},
-                    "throughput_over_metis": relative_throughput(entries, name),
+                    "throughput_over_metis": relative_throughput(entries, row),
                     "reported_over_metis": reported.of(name),
                     "plan": row["plan"],
                 }
@@ -121,8 +123,7 @@ class Throughput:
         """Bars for each setting; hollow ones are the paper's."""
         settings = list(self.reported)
         series: dict[str, Sequence[float | None]] = {
-            WORDS[name]: [relative_throughput(entries_of(tables, setting), name) for setting in settings]
-            for name in DRAWN
+            WORDS[name]: [_ratio(tables, setting, name) for setting in settings] for name in DRAWN
         }
         hollow = {
             "paper: Poseidon": [self.reported[setting].poseidon for setting in settings],
@@ -135,15 +136,13 @@ class Throughput:
         axes.legend(fontsize=7, ncols=2, loc="lower right", framealpha=0.9)
 
 
+def _ratio(tables: Tables, setting: str, name: str) -> float | None:
+    entries = entries_of(tables, setting)
+    return relative_throughput(entries, entries.get(name))
+
+
 def degrees_text(row: Row) -> str:
     """DP x TP x PP."""
     degrees = [{stage[key] for stage in row["stages"]} for key in ("dp", "tp")]
     shown = [str(found.pop()) if len(found) == 1 else "mixed" for found in degrees]
     return f"{shown[0]}x{shown[1]}x{row['pp']}"
-
-
-def slower_than_best(entries: Entries, name: str) -> float | None:
-    """How much slower a plan is than the fastest of its setting, a fraction."""
-    own = time_of(entries.get(name))
-    best = min((time_ms for row in entries.values() if (time_ms := time_of(row)) is not None), default=None)
-    return None if own is None or best is None else own / best - 1

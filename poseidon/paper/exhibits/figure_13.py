@@ -18,7 +18,7 @@ SECONDS = SearchSeconds({"setting4": {POSEIDON: 12.6, METIS: 656.1, HEXISCALE: 3
 
 
 def _found(tables: Tables) -> str:
-    return f"{THROUGHPUT.found(tables)} Search: {SECONDS.found(tables)}"
+    return f"{THROUGHPUT.found(tables)} {SECONDS.found(tables)}"
 
 
 def _draw(figure: Figure, tables: Tables) -> None:

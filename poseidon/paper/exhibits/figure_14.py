@@ -18,7 +18,7 @@ SECONDS = SearchSeconds({"setting5": {POSEIDON: 49.2, METIS: 330.7, HEXISCALE: 5
 
 
 def _found(tables: Tables) -> str:
-    return f"{THROUGHPUT.found(tables)} Search: {SECONDS.found(tables)}"
+    return f"{THROUGHPUT.found(tables)} {SECONDS.found(tables)}"
 
 
 def _draw(figure: Figure, tables: Tables) -> None:

@@ -25,7 +25,8 @@ EXHIBIT = Exhibit(
     name="figure-15",
     title="Throughput at 96, 192 and 288 NPUs (setting 6)",
     studies=(SCALE,),
-    reported="Poseidon and HexiScale over Metis: 1.51x and 1.00x at 96, 1.58x and 1.09x at 192, 1.50x and 0.97x at 288.",
+    reported="Poseidon and HexiScale over Metis: 1.51x and 1.00x at 96, 1.58x and 1.09x at 192, 1.50x and 0.97x at 288 "
+    "NPUs.",
     found=THROUGHPUT.found,
     tables=lambda tables: (THROUGHPUT.table(tables),),
     draw=_draw,

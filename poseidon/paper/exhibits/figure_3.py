@@ -4,7 +4,9 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+from poseidon.output.numbers import percent
 from poseidon.paper.compared import (
+    HEXISCALE,
     METIS,
     NOTHING,
     POSEIDON,
@@ -19,14 +21,13 @@ from poseidon.paper.compared import (
 from poseidon.paper.drawing import grouped_bars
 from poseidon.paper.exhibit import Exhibit, MarkdownTable
 from poseidon.paper.study import Row, Tables
-from poseidon.paper.throughput import degrees_text
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
 STUDY = "pruning"
-REPORTED = {METIS: (1.2, 1.2, 1.9), "hexiscale": (1.2, 1.4, 1.5)}
-"""Read off the figure's labels, whose order in its three settings the text leaves open; sorted here."""
+REPORTED = {METIS: 1.91, HEXISCALE: 1.47}
+"""The most that the paper reports of its three settings, which it does not name."""
 
 
 def _cases(tables: Tables) -> dict[int, Entries]:
@@ -61,7 +62,7 @@ def _found(tables: Tables) -> str:
 
 
 def _table(tables: Tables) -> MarkdownTable:
-    header = ("case", "policy", "ms", "over the optimum", "status", "search s", "DPxTPxPP", "plan")
+    header = ("case", "policy", "ms", "over the optimum", "status", "search s", "memory", "plan")
     rows = []
     for entries in _cases(tables).values():
         for name, row in entries.items():
@@ -76,11 +77,11 @@ def _table(tables: Tables) -> MarkdownTable:
                     ratio_text(_degradation(entries, name)),
                     row["status"],
                     seconds_text(row),
-                    degrees_text(row),
+                    percent(row["fullest_memory_fraction"]),
                     row["plan"],
                 )
             )
-    return MarkdownTable(header, tuple(rows), frozenset({2, 3, 5}))
+    return MarkdownTable(header, tuple(rows), frozenset({2, 3, 5, 6}))
 
 
 def _draw(figure: Figure, tables: Tables) -> None:
@@ -88,9 +89,11 @@ def _draw(figure: Figure, tables: Tables) -> None:
     cases = _cases(tables)
     series = {WORDS[name]: [_degradation(entries, name) for entries in cases.values()] for name in RIVALS}
     grouped_bars(axes, [_label(entries) for entries in cases.values()], series, value_format=".2f")
-    axes.axhline(1.0, color="0.3", linewidth=0.8, label="proven optimum")
+    axes.axhline(1.0, color="0.3", linewidth=0.8)
+    for index, (name, most) in enumerate(REPORTED.items()):
+        axes.axhline(most, color=f"C{index}", linestyle=":", label=f"paper: {WORDS[name]}, at most")
     axes.set_ylabel("time over the optimum")
-    axes.set_ylim(0.8, 1.1 * axes.dataLim.y1)
+    axes.set_ylim(0.8, 2.2)
     axes.legend(fontsize=8)
 
 
@@ -107,13 +110,15 @@ EXHIBIT = Exhibit(
     name="figure-3",
     title="What the rivals' pruning loses against the optimum",
     studies=(STUDY,),
-    reported="Metis up to 1.91x, HexiScale up to 1.47x of the time of brute force, in three settings with LLaMA-3 on 16 A2-2 and 16 A2-3.",
+    reported="Metis up to 1.91x, HexiScale up to 1.47x of the time of brute force, in three settings with LLaMA-3 on "
+    "16 A2-2 and 16 A2-3.",
     found=_found,
     tables=lambda tables: (_table(tables),),
     draw=_draw,
     remarks=lambda _: (
         "The paper names LLaMA-3 and the cluster, not the three settings; these are ours.",
-        "The paper's optimum is brute force's; ours is proven by the exact search with any TP for each stage, the rivals' freedom.",
+        "The paper's optimum is brute force's; ours is proven by the exact search with any TP for each stage, the "
+        "rivals' freedom.",
     ),
     data=_data,
 )

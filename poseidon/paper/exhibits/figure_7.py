@@ -25,7 +25,8 @@ EXHIBIT = Exhibit(
     name="figure-7",
     title="Throughput in settings 1 to 3",
     studies=(STUDY,),
-    reported="Poseidon and HexiScale over Metis: 1.15x and 0.89x in setting 1, 1.05x and 0.86x in 2, 1.94x and 1.15x in 3.",
+    reported="Poseidon and HexiScale over Metis: 1.15x and 0.89x in setting 1, 1.05x and 0.86x in 2, 1.94x and 1.15x "
+    "in 3.",
     found=THROUGHPUT.found,
     tables=lambda tables: (THROUGHPUT.table(tables),),
     draw=_draw,

@@ -25,8 +25,8 @@ EXHIBIT = Exhibit(
     name="figure-8",
     title="Search time in settings 1 to 3",
     studies=(STUDY, SPACES),
-    reported="15.54, 6.73 and 3.80 s in setting 1, 55.34, 49.36 and 42.99 s in setting 2 (its text does not say whose is "
-    "which); in setting 3 Poseidon 88.42, Metis 1,003.05, HexiScale 89.87 s.",
+    reported="15.54, 6.73 and 3.80 s in setting 1, 55.34, 49.36 and 42.99 s in setting 2 (its text does not say whose "
+    "is which); in setting 3 Poseidon 88.42, Metis 1,003.05, HexiScale 89.87 s.",
     found=SECONDS.found,
     tables=lambda tables: (SECONDS.table(tables),),
     draw=_draw,

@@ -29,7 +29,8 @@ EXHIBIT = Exhibit(
     name="table-2",
     title="Search time at 96, 192 and 288 NPUs (setting 6)",
     studies=(SCALE, SPACES),
-    reported="Poseidon 26.0, 47.8 and 75.8 s; Metis 1,378.7, 2,382.6 and 2,862.9 s; HexiScale 116.8, 251.7 and 394.7 s.",
+    reported="Poseidon 26.0, 47.8 and 75.8 s; Metis 1,378.7, 2,382.6 and 2,862.9 s; HexiScale 116.8, 251.7 and 394.7 "
+    "s.",
     found=SECONDS.found,
     tables=lambda tables: (SECONDS.table(tables),),
     draw=_draw,

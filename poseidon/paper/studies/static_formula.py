@@ -29,7 +29,7 @@ SETTINGS = ("setting1", "setting2", "setting3")
 RIVAL_LIMIT_S = 10.0
 """Metis' plan mostly appears in the first second (docs/rivals.md), and here it is its depth that matters."""
 DEEP: dict[str, object] = {"fixed_dp": 2, "fixed_tp": 1}
-"""The degrees of the plan that Table 1 of the paper prints for Poseidon: a pipeline of half as many stages as devices."""
+"""The degrees of the plan that Table 1 of the paper prints for Poseidon: half as many stages as devices."""
 SMALL_BATCH_PART = 4
 """A quarter of the setting's global batch: fewer micro-batches, in case the paper's batches are small."""
 
@@ -62,8 +62,8 @@ def _rows(request: Request, setting: str, links: str) -> Iterator[Row]:
         yield {**_row(setting, links, plan_of, experiment, answer), "is_small_batch": is_small}
     for system, groups in PLANS.items() if setting == PRINTED_SETTING else ():
         stages = [stage for count, stage in groups for _ in range(count)]
-        answer = timed_plan(with_links(base, links), stages, base.training.micro_batch_sizes[0])
-        yield _row(setting, links, f"printed {system}", base, answer)
+        printed = timed_plan(with_links(base, links), stages, base.training.micro_batch_sizes[0])
+        yield _row(setting, links, f"printed {system}", base, printed)
 
 
 def _found(request: Request, experiment: Experiment, entrant: str) -> Plan | NoPlan:
