@@ -14,6 +14,9 @@ from poseidon.paper.request import Request
 from poseidon.paper.rows_file import Parts, StudyRows, forget, read_rows, write_rows
 from poseidon.paper.study import Study
 
+PROGRESS_FOLDER = "progress"
+"""Where studies keep what may take longer than a run; `redo` leaves it alone."""
+
 
 class Observer(Protocol):
     """Is told how far the evaluation is."""
@@ -86,7 +89,8 @@ def kept_studies(studies: Sequence[Study], directory: Path) -> Evaluation:
 def _measured(study: Study, request: Request, directory: Path, blank: StudyRows, observer: Observer) -> StudyRows:
     """The rows of a study, measured now but for the parts that an interrupted run left, and written."""
     parts = Parts(directory, study, blank.identity)
-    own = replace(request, tell=observer.tell, store=parts, names=frozenset(study.experiments))
+    names = frozenset(study.experiments)
+    own = replace(request, tell=observer.tell, store=parts, names=names, progress=directory / PROGRESS_FOLDER)
     rows = tuple(stamped(row) for row in study.run(own))
     write_rows(directory, replace(blank, rows=rows))
     parts.clear()

@@ -40,6 +40,10 @@ class Request:
     """Where finished parts are kept; None: nowhere."""
     names: frozenset[str] | None = None
     """The experiments that the study has named; None: any."""
+    progress: Path | None = None
+    """Folder where searches that take hours keep their journals and finished rows, whatever the limits of the run;
+    None: nothing is kept.
+    """
 
     def experiment(self, name: str, **changes: Mapping[str, object]) -> Experiment:
         """An experiment by its name, with fields of its `training` or `search` changed; raises InputError."""

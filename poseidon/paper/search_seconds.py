@@ -10,6 +10,7 @@ from poseidon.paper.compared import (
     HEXISCALE,
     METIS,
     NOTHING,
+    PAPER,
     POSEIDON,
     RIVALS,
     UNIFORM,
@@ -32,9 +33,11 @@ if TYPE_CHECKING:
     from matplotlib.axes import Axes
 
 SPACES = "spaces"
-SCOPE_OF = {UNIFORM: "uniform", "eq1": "uniform", "paper": "uniform", POSEIDON: "per-stage"}
+SCOPE_OF = {UNIFORM: "uniform", "eq1": "uniform", PAPER: "uniform", POSEIDON: "per-stage"}
 """Whose space is counted, and which scope of TP degrees it has; the others' candidates were counted by their search."""
-DRAWN = (POSEIDON, UNIFORM, "paper", METIS, HEXISCALE)
+COMPARABLE = 100
+"""A space of less than a hundredth of another one's size is not comparable to it."""
+DRAWN = (POSEIDON, UNIFORM, PAPER, METIS, HEXISCALE)
 Seconds = dict[str, float]
 """The paper's seconds by policy."""
 
@@ -52,21 +55,30 @@ class SearchSeconds:
             entries = entries_of(tables, setting)
             seconds = [seconds_text(entries.get(name)) for name in (UNIFORM, POSEIDON, METIS, HEXISCALE)]
             texts.append(f"{setting_label(setting)} {' / '.join(seconds)}")
-        faster = joined(self._faster(tables))
+        faster = list(self._faster(tables))
+        alike = joined(text for text, is_comparable in faster if is_comparable)
+        others = joined(text for text, is_comparable in faster if not is_comparable)
         return (
             f"Search seconds of Poseidon with one TP / with TP per stage / Metis / HexiScale: {'; '.join(texts)}. "
-            + (f"Faster than Poseidon with one TP: {faster}." if faster else "Poseidon with one TP is the fastest.")
+            + (
+                f"Faster than Poseidon with one TP: {alike}. "
+                if alike
+                else "No search of a comparable space is faster. "
+            )
+            + (f"Faster on a much smaller space than one TP's: {others}." if others else "No other is faster, either.")
         )
 
-    def _faster(self, tables: Tables) -> Iterator[str]:
-        """Searches that took less time than that of one TP, with the number of configurations that they looked at."""
+    def _faster(self, tables: Tables) -> Iterator[tuple[str, bool]]:
+        """Searches that took less time than that of one TP, and whether their space is comparable to its own."""
         for setting in self.reported:
             entries = entries_of(tables, setting)
             own = entries.get(UNIFORM)
             for name, row in entries.items():
-                if own is not None and name != UNIFORM and row["search_s"] < own["search_s"]:
-                    space = space_of(tables, setting, row)
-                    yield f"{WORDS[name]} {in_setting(setting)} ({space.text})"
+                if own is None or row["search_s"] >= own["search_s"]:
+                    continue
+                space, own_space = space_of(tables, setting, row), space_of(tables, setting, own)
+                is_comparable = COMPARABLE * space.count >= own_space.count
+                yield f"{WORDS[name]} {in_setting(setting)} ({space.text} to {own_space.text})", is_comparable
 
     def table(self, tables: Tables) -> MarkdownTable:
         """A row for each setting and policy."""
@@ -122,8 +134,8 @@ class SearchSeconds:
             WORDS[name]: [_seconds(entries_of(tables, setting).get(name)) for setting in settings] for name in DRAWN
         }
         hollow = {
-            f"paper: {WORDS[name].partition(',')[0]}": [self.reported[setting].get(name) for setting in settings]
-            for name in (POSEIDON, METIS, HEXISCALE)
+            f"paper: {system}": [self.reported[setting].get(name) for setting in settings]
+            for name, system in ((PAPER, "Poseidon"), (METIS, "Metis"), (HEXISCALE, "HexiScale"))
             if any(name in reported for reported in self.reported.values())
         }
         grouped_bars(axes, [setting_label(s) for s in settings], {**series, **hollow}, hollow=frozenset(hollow))

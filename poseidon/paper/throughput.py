@@ -15,6 +15,7 @@ from poseidon.paper.compared import (
     UNIFORM,
     WORDS,
     Entries,
+    comparison_remarks,
     entries_of,
     faster_than_poseidon,
     hit_limit,
@@ -23,6 +24,7 @@ from poseidon.paper.compared import (
     poseidon_of,
     ratio_text,
     relative_throughput,
+    rivals_remark,
     setting_label,
 )
 from poseidon.paper.drawing import grouped_bars
@@ -71,6 +73,10 @@ class Throughput:
             for sentence in faster_than_poseidon(entries_of(tables, setting))
         ]
         return f"But {joined(sentences)}." if sentences else "No policy has a faster plan than Poseidon."
+
+    def remarks(self, tables: Tables) -> tuple[str, ...]:
+        """What a reader has to know."""
+        return (rivals_remark(tables, self.reported), *comparison_remarks(tables, self.reported))
 
     def table(self, tables: Tables) -> MarkdownTable:
         """A row for each setting and policy."""

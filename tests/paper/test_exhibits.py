@@ -134,16 +134,24 @@ def test_a_policy_without_a_plan_has_a_row_with_the_reason(finished_once: Finish
 def test_a_faster_search_is_said_with_its_space(finished_once: Finished) -> None:
     tables = changed(finished_once.tables, "comparisons", set_for("exact", search_s=1.0))
     tables = changed(tables, "comparisons", set_for("hexiscale", "setting3", search_s=0.5, outer_choices=77))
+    tables = changed(tables, "spaces", lambda row: row.update(num_configurations="1234567"))
     for entrant in (POSEIDON, "eq1", "paper", "metis"):
         tables = changed(tables, "comparisons", set_for(entrant, search_s=2.0))
     tables = changed(tables, "comparisons", lambda row: row.update(search_s=max(row["search_s"], 0.5)))
     for setting in ("setting1", "setting2"):
         tables = changed(tables, "comparisons", set_for("hexiscale", setting, search_s=3.0))
-    assert figure_8.EXHIBIT.found(tables).endswith(
-        "Faster than Poseidon with one TP: HexiScale in setting 3 (77 candidates)."
+    found = figure_8.EXHIBIT.found(tables)
+    assert "No search of a comparable space is faster. " in found
+    assert (
+        "Faster on a much smaller space than one TP's: HexiScale in setting 3 (77 candidates to 1.23e6 configurations)."
+        in found
     )
+    alike = changed(tables, "comparisons", set_for("eq1", "setting2", search_s=0.75))
+    assert "Faster than Poseidon with one TP: Eq. 1, exact in setting 2 (" in figure_8.EXHIBIT.found(alike)
     slow = changed(tables, "comparisons", set_for("hexiscale", search_s=9.0))
-    assert figure_8.EXHIBIT.found(slow).endswith("Poseidon with one TP is the fastest.")
+    assert figure_8.EXHIBIT.found(slow).endswith(
+        "No search of a comparable space is faster. No other is faster, either."
+    )
 
 
 def test_the_size_of_a_space_is_counted_or_at_least_so_much(finished_once: Finished) -> None:

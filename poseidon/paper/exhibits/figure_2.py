@@ -138,9 +138,9 @@ def _remarks(tables: Tables) -> tuple[str, ...]:
         f"{_over_text(tables, 'poseidon', 'node', 'once_ms')} (once) and "
         f"{_over_text(tables, 'poseidon', 'node', 'both_sides_ms')} (both sides). Eq. 1 errs most on plans that are "
         "not chosen.",
-        "Fewer micro-batches do not explain it: with a quarter of the batch the deep pipelines with shared links "
-        f"come to {_over_text(tables, 'deep', 'node', 'once_ms', small=True)} (once) and "
-        f"{_over_text(tables, 'deep', 'node', 'both_sides_ms', small=True)} (both sides).",
+        "Fewer micro-batches: with a quarter of the batch the deep pipelines come to "
+        f"{_over_text(tables, 'deep', 'device', 'once_ms', small=True)} (once) where each device has its own link, to "
+        f"{_over_text(tables, 'deep', 'node', 'once_ms', small=True)} where a node's devices share it.",
         *without,
     )
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from poseidon.paper.compared import STUDY, comparison_remarks
+from poseidon.paper.compared import STUDY
 from poseidon.paper.exhibit import Exhibit
 from poseidon.paper.study import Tables
 from poseidon.paper.throughput import Reported, Throughput
@@ -30,6 +30,6 @@ EXHIBIT = Exhibit(
     found=THROUGHPUT.found,
     tables=lambda tables: (THROUGHPUT.table(tables),),
     draw=_draw,
-    remarks=lambda tables: comparison_remarks(tables, THROUGHPUT.reported),
+    remarks=THROUGHPUT.remarks,
     data=THROUGHPUT.data,
 )

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from poseidon.paper.compared import HEXISCALE, METIS, POSEIDON, STUDY, comparison_remarks
+from poseidon.paper.compared import HEXISCALE, METIS, PAPER, STUDY, comparison_remarks
 from poseidon.paper.exhibit import Exhibit
 from poseidon.paper.search_seconds import SPACES, SearchSeconds
 from poseidon.paper.study import Tables
@@ -12,9 +12,7 @@ from poseidon.paper.study import Tables
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
-SECONDS = SearchSeconds(
-    {"setting1": {}, "setting2": {}, "setting3": {POSEIDON: 88.42, METIS: 1003.05, HEXISCALE: 89.87}}
-)
+SECONDS = SearchSeconds({"setting1": {}, "setting2": {}, "setting3": {PAPER: 88.42, METIS: 1003.05, HEXISCALE: 89.87}})
 
 
 def _draw(figure: Figure, tables: Tables) -> None:

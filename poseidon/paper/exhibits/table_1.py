@@ -51,7 +51,7 @@ def _found(tables: Tables) -> str:
     own = (
         "no plan" if ours["plan"] is None else f"{ours['plan']}, {ours['iteration_time_ms']:,.1f} ms, {ours['status']}"
     )
-    return f"Poseidon's plan here: {own}. The plans that the paper prints, timed under our profile: {joined(texts)}."
+    return f"Poseidon's plan: {own}. The plans that the paper prints, timed under our profile: {joined(texts)}."
 
 
 def _table(tables: Tables) -> MarkdownTable:
