@@ -9,6 +9,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from poseidon.paper.exhibit import Exhibit
+from poseidon.paper.palette import COLOURS, GREY
 from poseidon.paper.study import Tables
 from poseidon.whole_file import write_whole
 
@@ -46,25 +47,28 @@ def grouped_bars(
     labels: Sequence[str],
     series: Mapping[str, Sequence[float | None]],
     *,
-    hollow: frozenset[str] = frozenset(),
+    hollow: Mapping[str, str] | None = None,
     value_format: str = "",
 ) -> None:
-    """A group of bars for each label, a bar for each series (None: no bar).
+    """A group of bars for each label, a bar for each series (None: no bar); the legend is above.
 
-    Series in `hollow` are drawn without a fill, as what the paper prints beside what is measured here; with a
-    `value_format` each bar has its value on top.
+    Series in `hollow` are drawn without a fill, in the colour of the series that it names (of none: grey): what the
+    paper prints beside what is found. With a `value_format` each bar has its value on top.
     """
+    hollow = hollow or {}
+    colours = dict(zip((name for name in series if name not in hollow), COLOURS, strict=False))
     width = 0.84 / max(len(series), 1)
     for index, (name, values) in enumerate(series.items()):
-        color = f"C{index}" if name not in hollow else "0.35"
+        colour = colours.get(hollow.get(name, name), GREY)
         places = [place + (index - (len(series) - 1) / 2) * width for place in range(len(labels))]
         shown = [(place, value) for place, value in zip(places, values, strict=True) if value is not None]
         bars = axes.bar(
             [place for place, _ in shown],
             [value for _, value in shown],
-            0.92 * width,
-            color="none" if name in hollow else color,
-            edgecolor=color,
+            0.88 * width,
+            color="none" if name in hollow else colour,
+            edgecolor=colour,
+            linewidth=1.2,
             label=name,
         )
         if value_format:
@@ -72,3 +76,9 @@ def grouped_bars(
     axes.set_xticks(range(len(labels)), labels)
     axes.grid(axis="y", alpha=0.3)
     axes.set_axisbelow(True)
+    legend_above(axes)
+
+
+def legend_above(axes: Axes) -> None:
+    """A legend that covers nothing."""
+    axes.legend(fontsize=7, ncols=3, loc="lower center", bbox_to_anchor=(0.5, 1.0), frameon=False)

@@ -35,6 +35,8 @@ if TYPE_CHECKING:
 SPACES = "spaces"
 SCOPE_OF = {UNIFORM: "uniform", "eq1": "uniform", PAPER: "uniform", POSEIDON: "per-stage"}
 """Whose space is counted, and which scope of TP degrees it has; the others' candidates were counted by their search."""
+SYSTEMS = {PAPER: "Poseidon", METIS: "Metis", HEXISCALE: "HexiScale"}
+"""What the paper calls the policies that it gives seconds of."""
 COMPARABLE = 100
 """A space of less than a hundredth of another one's size is not comparable to it."""
 DRAWN = (POSEIDON, UNIFORM, PAPER, METIS, HEXISCALE)
@@ -133,15 +135,16 @@ class SearchSeconds:
         series: dict[str, Sequence[float | None]] = {
             WORDS[name]: [_seconds(entries_of(tables, setting).get(name)) for setting in settings] for name in DRAWN
         }
-        hollow = {
+        printed = {
             f"paper: {system}": [self.reported[setting].get(name) for setting in settings]
-            for name, system in ((PAPER, "Poseidon"), (METIS, "Metis"), (HEXISCALE, "HexiScale"))
+            for name, system in SYSTEMS.items()
             if any(name in reported for reported in self.reported.values())
         }
-        grouped_bars(axes, [setting_label(s) for s in settings], {**series, **hollow}, hollow=frozenset(hollow))
+        hollow = {f"paper: {system}": WORDS[name] for name, system in SYSTEMS.items()}
+        grouped_bars(axes, [setting_label(s) for s in settings], {**series, **printed}, hollow=hollow)
         axes.set_yscale("log")
+        axes.set_ylim(bottom=axes.dataLim.minposy / 2)
         axes.set_ylabel("search (s)")
-        axes.legend(fontsize=7, ncols=2, framealpha=0.9)
 
 
 @dataclass(frozen=True)

@@ -35,6 +35,8 @@ if TYPE_CHECKING:
     from matplotlib.axes import Axes
 
 DRAWN = (POSEIDON, UNIFORM, METIS, HEXISCALE)
+PRINTED = {"paper: Poseidon": WORDS[POSEIDON], "paper: HexiScale": WORDS[HEXISCALE]}
+"""Series of the paper's numbers, and those that they belong to."""
 
 
 @dataclass(frozen=True)
@@ -132,14 +134,13 @@ class Throughput:
             WORDS[name]: [_ratio(tables, setting, name) for setting in settings] for name in DRAWN
         }
         hollow = {
-            "paper: Poseidon": [self.reported[setting].poseidon for setting in settings],
-            "paper: HexiScale": [self.reported[setting].hexiscale for setting in settings],
+            name: [self.reported[setting].of(entrant) for setting in settings]
+            for name, entrant in zip(PRINTED, (POSEIDON, HEXISCALE), strict=True)
         }
         labels = [setting_label(setting) for setting in settings]
-        grouped_bars(axes, labels, {**series, **hollow}, hollow=frozenset(hollow), value_format=".2f")
+        grouped_bars(axes, labels, {**series, **hollow}, hollow=PRINTED, value_format=".2f")
         axes.set_ylabel("throughput over Metis")
         axes.set_ylim(0, 1.12 * axes.dataLim.y1)
-        axes.legend(fontsize=7, ncols=2, loc="lower right", framealpha=0.9)
 
 
 def _ratio(tables: Tables, setting: str, name: str) -> float | None:

@@ -18,8 +18,9 @@ from poseidon.paper.compared import (
     seconds_text,
     time_of,
 )
-from poseidon.paper.drawing import grouped_bars
+from poseidon.paper.drawing import grouped_bars, legend_above
 from poseidon.paper.exhibit import Exhibit, MarkdownTable
+from poseidon.paper.palette import COLOURS
 from poseidon.paper.study import Row, Tables
 
 if TYPE_CHECKING:
@@ -90,11 +91,11 @@ def _draw(figure: Figure, tables: Tables) -> None:
     series = {WORDS[name]: [_degradation(entries, name) for entries in cases.values()] for name in RIVALS}
     grouped_bars(axes, [_label(entries) for entries in cases.values()], series, value_format=".2f")
     axes.axhline(1.0, color="0.3", linewidth=0.8)
-    for index, (name, most) in enumerate(REPORTED.items()):
-        axes.axhline(most, color=f"C{index}", linestyle=":", label=f"paper: {WORDS[name]}, at most")
+    for colour, (name, most) in zip(COLOURS, REPORTED.items(), strict=False):
+        axes.axhline(most, color=colour, linestyle=":", label=f"paper: {WORDS[name]}, at most")
     axes.set_ylabel("time over the optimum")
     axes.set_ylim(0.8, 2.2)
-    axes.legend(fontsize=8)
+    legend_above(axes)
 
 
 def _data(tables: Tables) -> list[Row]:
