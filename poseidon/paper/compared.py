@@ -153,7 +153,7 @@ def rivals_remark(tables: Tables, settings: Iterable[str]) -> str:
     return (
         "Metis and HexiScale plan here with our profile, our batches and our memory model, so that their plans fit. "
         "The paper puts most of Metis' loss down to corrections of plans that do not fit; here the fullest stage of "
-        f"Metis' plan takes {memory or 'no part'} of its memory. Figure 3 has a case where memory is scarce."
+        f"Metis' plan takes {memory or 'no part'} of its memory."
     )
 
 

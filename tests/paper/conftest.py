@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import fcntl
+import os
 import shutil
 from dataclasses import dataclass
 from pathlib import Path
@@ -67,11 +69,17 @@ class Finished:
 
 @pytest.fixture(scope="session")
 def finished_once(tmp_path_factory: pytest.TempPathFactory) -> Finished:
-    """Do not change what it holds."""
-    folder = tmp_path_factory.mktemp("paper")
-    experiments, out = write_experiments(folder / "experiments"), folder / "out"
-    arguments = ["paper", "--experiments", experiments, "--out", out, "--page", folder / "docs", "-q"]
-    assert run(poseidon, "poseidon", [str(argument) for argument in arguments]) == 0
+    """Made once for all processes of the test run. Do not change what it holds."""
+    base = tmp_path_factory.getbasetemp()
+    folder = (base.parent if "PYTEST_XDIST_WORKER" in os.environ else base) / "evaluation"
+    folder.mkdir(exist_ok=True)
+    experiments, out = folder / "experiments", folder / "out"
+    with (folder / "lock").open("w") as lock:
+        fcntl.flock(lock, fcntl.LOCK_EX)
+        if not (folder / "docs" / "results.md").exists():  # written last
+            write_experiments(experiments)
+            arguments = ["paper", "--experiments", experiments, "--out", out, "--page", folder / "docs", "-q"]
+            assert run(poseidon, "poseidon", [str(argument) for argument in arguments]) == 0
     return Finished(experiments, out)
 
 
