@@ -9,6 +9,7 @@ from typing import Any
 
 import pytest
 
+from poseidon.paper import registry
 from poseidon.paper.compared import (
     POSEIDON,
     entries_of,
@@ -22,10 +23,9 @@ from poseidon.paper.exhibit import Exhibit
 from poseidon.paper.exhibit_files import shown_exhibits
 from poseidon.paper.exhibits import figure_2, figure_3, figure_7, figure_8, figure_14, table_1, table_2
 from poseidon.paper.page import anchor, results_page, table_lines
-from poseidon.paper.registry import EXHIBITS, STUDIES
 from poseidon.paper.search_seconds import scientific, space_of
 from poseidon.paper.study import Tables
-from tests.paper.conftest import Finished
+from tests.paper.conftest import EXHIBITS, Finished
 
 Change = Callable[[dict[str, Any]], None]
 
@@ -49,9 +49,10 @@ def set_for(entrant: str, setting: str = "", **values: Any) -> Change:
 
 
 def test_names_are_unique_and_every_study_is_used() -> None:
-    assert len({exhibit.name for exhibit in EXHIBITS}) == len(EXHIBITS)
-    assert len({study.name for study in STUDIES}) == len(STUDIES)
-    assert {name for exhibit in EXHIBITS for name in exhibit.studies} == {study.name for study in STUDIES}
+    exhibits, studies = registry.EXHIBITS, registry.STUDIES
+    assert len({exhibit.name for exhibit in exhibits}) == len(exhibits)
+    assert len({study.name for study in studies}) == len(studies)
+    assert {name for exhibit in exhibits for name in exhibit.studies} == {study.name for study in studies}
 
 
 @pytest.mark.parametrize("exhibit", EXHIBITS, ids=lambda exhibit: exhibit.name)
