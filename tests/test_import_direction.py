@@ -27,6 +27,7 @@ ROOMS = (
     "calibrate",
     "validate",
     "compare",
+    "paper",
     "cli",
 )
 """From left to right: a room imports only from itself and from rooms before it."""

@@ -18,6 +18,7 @@ from poseidon.cli.count import count
 from poseidon.cli.exit_codes import ExitCode
 from poseidon.cli.export import export
 from poseidon.cli.import_profile import import_profile
+from poseidon.cli.paper import paper
 from poseidon.cli.profile import profile
 from poseidon.cli.search import search
 from poseidon.cli.simulate import simulate
@@ -56,6 +57,7 @@ COMMANDS = (
     import_profile,
     calibrate,
     validate,
+    paper,
 )
 
 for command in COMMANDS:

@@ -1,0 +1,1 @@
+"""What is measured: one study a file."""
