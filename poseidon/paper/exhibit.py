@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from poseidon.paper.study import Tables
+from poseidon.paper.study import Row, Tables
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
@@ -42,3 +42,5 @@ class Exhibit:
     """Draws it on an empty figure; None: only a table."""
     remarks: Callable[[Tables], tuple[str, ...]] = lambda _: ()
     """What a reader has to know: where conditions differ from the paper's, what is not reproduced and why."""
+    data: Callable[[Tables], Sequence[Row]] | None = None
+    """The numbers that it shows, flat rows with the same keys; None: the rows of its first study."""

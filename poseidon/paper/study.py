@@ -6,7 +6,7 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from poseidon.paper.request import Request
+from poseidon.paper.request import SCALE_SETTINGS, SETTINGS, Request
 from poseidon.sweep.schema import Column
 
 Row = dict[str, Any]
@@ -17,7 +17,7 @@ Tables = Mapping[str, Sequence[Row]]
 
 @dataclass(frozen=True)
 class Study:
-    """Measurements under a name: `DIR/NAME.parquet`."""
+    """Measurements under a name: `DIR/rows/NAME.parquet`."""
 
     name: str
     title: str
@@ -25,3 +25,5 @@ class Study:
     columns: tuple[Column, ...]
     run: Callable[[Request], Iterator[Row]]
     """Measures and yields row after row; raises InputError for experiments that do not suit it."""
+    experiments: tuple[str, ...] = (*SETTINGS, *SCALE_SETTINGS)
+    """The experiments that it loads, by name: where they are the same, its rows are not measured again."""
