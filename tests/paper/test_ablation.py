@@ -15,7 +15,10 @@ Write = Callable[..., Path]
 
 
 def test_all_variants_start_alike_and_prune_what_their_name_says(write_experiment: Write) -> None:
-    rows = list(STUDY.run(tiny_request(write_experiment)))
+    request = tiny_request(write_experiment)
+    nodes = [{"accelerator": "fast", "count": 2, "devices": 2}, {"accelerator": "slow", "count": 1, "devices": 2}]
+    write_experiment("setting3.yaml", cluster={"nodes": nodes})
+    rows = list(STUDY.run(request))
     assert [row["pruning"] for row in rows] == [variant.name for variant in VARIANTS] * 3
     for batch in batches(rows):
         calls = {name: row_of(rows, batch, name)["simulations"] for name in ("none", "layer-level", "stage-level", "both")}

@@ -11,8 +11,10 @@ import pytest
 
 from poseidon.cost.problem_file import problem_from_json
 from poseidon.paper.exhibits.figure_4 import EXHIBIT, layers_text, losses, problems_of, ridge_text
+from poseidon.paper.searching import searched
 from poseidon.paper.studies import ridge, ridge_problems
 from poseidon.paper.studies.ridge_problems import assumptions_hold, random_problem
+from poseidon.search.options import SearchOptions
 from poseidon.search.reference import exhaustive_search
 from tests.paper.tiny import check_tables, drawn, stored, tiny_request
 
@@ -78,7 +80,7 @@ def test_the_problems_of_both_schedules_are_the_same(write_experiment: Write) ->
 def test_known_counterexamples_meet_the_assumptions() -> None:
     for example in json.loads(DATA.read_text(encoding="utf-8")):
         problem = problem_from_json(example["problem"], DATA.name)
-        best = exhaustive_search(problem)
+        best = searched([problem], SearchOptions(policy="brute-force")).best
         assert best is not None
         assert assumptions_hold(best) is example["optimum"]["assumptions_hold"]
 

@@ -14,6 +14,8 @@ if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
 STUDY = "kernel-twin"
+TICKS = (10, 20, 50, 100, 200, 500, 1_000, 2_000, 5_000, 10_000, 20_000)
+"""Numbers of operations that the plot marks."""
 NAMES = {"1f1b": "1F1B", "interleaved_1f1b": "Interleaved 1F1B", "eager_1f1b": "Eager 1F1B"}
 
 
@@ -85,8 +87,11 @@ def draw(figure: Figure, tables: Tables) -> None:
         axes.scatter(operations, [row[column] for row in rows], s=5, marker=marker, color=color, alpha=0.3, label=label)
     axes.set_xscale("log")
     axes.set_yscale("log")
+    ticks = [tick for tick in TICKS if axes.dataLim.x0 / 1.5 <= tick <= axes.dataLim.x1 * 1.5]
+    axes.set_xticks(ticks, [f"{tick:,}" for tick in ticks])
+    axes.set_xticks([], minor=True)
     axes.set_xlabel("operations of the pipeline (forwards and backwards of an iteration)")
-    axes.set_ylabel("one simulation (us)")
+    axes.set_ylabel("CPU time of one simulation (us)")
     axes.grid(alpha=0.3)
     legend = axes.legend(markerscale=3)
     for handle in legend.legend_handles:
@@ -101,8 +106,9 @@ def remarks(tables: Tables) -> tuple[str, ...]:
         "cannot be reproduced; docs/accuracy.md compares predictions with published measurements of other clusters. "
         "What is shown here is that the kernel computes what the cost model says.",
         "The deployments are random parts of the paper's cluster on which LLaMA-3 70B fits under every schedule; the "
-        "configurations are random ones within memory. The batch is ours (128 sequences): the paper prints none, and "
-        "a larger one only makes the twin slower.",
+        "configurations are random ones within memory, with full recomputation. The batch is ours (128 sequences): the "
+        "paper prints none, and a larger one only makes the twin slower. A stage runs on one type, so that a pipeline "
+        "has two stages or more; times of a simulation are CPU times.",
     )
 
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import dataclass
+from functools import partial
 
 import pyarrow as pa
 
@@ -64,10 +65,11 @@ def rows(request: Request) -> Iterator[Row]:
     own = request.experiment(EXPERIMENT).training.global_batch_size
     for numerator, denominator in BATCH_FACTORS:
         for variant in VARIANTS:
-            yield _row(request, own * numerator // denominator, variant)
+            batch = own * numerator // denominator
+            yield from request.part(f"{batch} {variant.name}", partial(_rows, request, batch, variant))
 
 
-def _row(request: Request, batch: int, variant: Variant) -> Row:
+def _rows(request: Request, batch: int, variant: Variant) -> Iterator[Row]:
     request.tell(f"{EXPERIMENT}, global batch {batch}: pruning {variant.name}, at most {request.time_limit_s:g} s")
     search = {
         "policy": variant.policy,
@@ -94,7 +96,7 @@ def _row(request: Request, batch: int, variant: Variant) -> Row:
         "curve_s": [seconds for seconds, _ in did.curve],
         "curve_ms": [time_ms for _, time_ms in did.curve],
     }
-    return row | ({"best_ms": answer.pipeline.iteration_time_ms} if isinstance(answer, Plan) else {})
+    yield row | ({"best_ms": answer.pipeline.iteration_time_ms} if isinstance(answer, Plan) else {})
 
 
-STUDY = Study("ablation", "Best time over the search, with and without each pruning", COLUMNS, rows)
+STUDY = Study("ablation", "Best time over the search, with and without each pruning", COLUMNS, rows, (EXPERIMENT,))

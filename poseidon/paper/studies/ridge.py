@@ -3,29 +3,34 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
+from functools import partial
 
 import pyarrow as pa
 
 from poseidon.cost.costs import costs
-from poseidon.inputs.experiment import Experiment
+from poseidon.cost.outer import OuterChoice
+from poseidon.cost.problem import Problem
 from poseidon.paper.request import SETTINGS, Request
-from poseidon.paper.searching import planned, searched
+from poseidon.paper.searching import searched
 from poseidon.paper.study import Row, Study
-from poseidon.plan.plan import NoPlan, Pipeline
 from poseidon.search.options import SearchOptions
-from poseidon.search.result import TerminationReason
+from poseidon.search.result import SearchResult, TerminationReason
 from poseidon.sweep.schema import Column
 
 BATCH_FACTORS = ((1, 2), (1, 1), (2, 1))
-"""Global batches as parts of the setting's own: numerator, denominator."""
+"""Global batches as parts of the setting's own: numerator, denominator. At its own every outer choice is looked at."""
+RIDGE_S = 10.0
+"""Seconds for the best ridge of an outer choice whose optimum is none (some take the paper's policy hours)."""
+SETTING, OUTER_CHOICE = "setting", "outer choice"
 _INTS = pa.list_(pa.field("element", pa.int32()))
 _TEXTS = pa.list_(pa.field("element", pa.string()))
 
 COLUMNS = (
     Column("experiment", pa.string(), "name of the experiment"),
     Column("global_batch_size", pa.int32(), "sequences of an iteration"),
-    Column("status", pa.string(), "what the exact search says of its plan"),
+    Column("best_of", pa.string(), "what the plan is the best of: the whole setting, or one outer choice"),
     Column("outer_choice", pa.string(), "the plan's outer choice"),
+    Column("status", pa.string(), "what the exact search says of the plan"),
     Column("iteration_time_ms", pa.float64(), "the plan's iteration time"),
     Column("accelerators", _TEXTS, "accelerator type of each stage, in pipeline order"),
     Column("layers", _INTS, "layers of each stage"),
@@ -34,45 +39,54 @@ COLUMNS = (
     Column("ridge_complete", pa.bool_(), "whether the search for that ridge came to its end"),
     Column("search_s", pa.float64(), "seconds of the exact search"),
 )
+Choices = Sequence[tuple[OuterChoice, Problem]]
 
 
 def rows(request: Request) -> Iterator[Row]:
-    """A row for each setting and batch; a batch that a setting allows no plan for is left out."""
+    """A row for each setting and batch, and at the setting's own batch one for each outer choice with a plan."""
     for name in SETTINGS:
         own = request.experiment(name).training.global_batch_size
         for numerator, denominator in BATCH_FACTORS:
             batch = own * numerator // denominator
-            request.tell(f"{name}, global batch {batch}: layers of the optimal plan")
-            training, search = {"global_batch_size": batch}, {"time_limit_s": request.time_limit_s}
-            yield from _row(request, name, request.experiment(name, training=training, search=search))
+            yield from request.part(f"{name} {batch}", partial(_rows, request, name, batch, each=batch == own))
 
 
-def _row(request: Request, name: str, experiment: Experiment) -> Iterator[Row]:
-    answer = planned(experiment, request.backend)
-    if isinstance(answer, NoPlan):
-        return
-    pipeline = answer.pipeline
-    accelerators = [stage.accelerator for stage in pipeline.stages]
-    layers = [sum(stage.layers) for stage in pipeline.stages]
+def _rows(request: Request, name: str, batch: int, *, each: bool) -> Iterator[Row]:
+    experiment = request.experiment(name, training={"global_batch_size": batch})
+    choices = list(costs(experiment))
+    of_each = f" and of each of {len(choices)} outer choices" if each else ""
+    request.tell(f"{name}, global batch {batch}: layers of the optimal plan{of_each}")
+    common = {"experiment": name, "global_batch_size": batch}
+    for best_of, some in [(SETTING, choices), *((OUTER_CHOICE, [choice]) for choice in choices if each)]:
+        options = SearchOptions(time_limit_s=request.time_limit_s)
+        result = searched([problem for _, problem in some], options, request.backend)
+        if result.best is not None:
+            yield {**common, "best_of": best_of} | _row(request, some, result)
+
+
+def _row(request: Request, choices: Choices, result: SearchResult) -> Row:
+    solution = result.best
+    assert solution is not None
+    choice = next(choice for choice, problem in choices if problem.name == solution.name)
+    accelerators = [choice.layout.placements[stage.kind].accelerator for stage in solution.stages]
+    layers = [stage.num_layers for stage in solution.stages]
     broken = broken_types(accelerators, layers)
     row: Row = {
-        "experiment": name,
-        "global_batch_size": experiment.training.global_batch_size,
-        "status": str(answer.status),
-        "outer_choice": pipeline.outer_choice,
-        "iteration_time_ms": pipeline.iteration_time_ms,
+        "outer_choice": choice.name,
+        "status": str(result.status),
+        "iteration_time_ms": solution.iteration_time_ms,
         "accelerators": accelerators,
         "layers": layers,
         "broken_types": list(broken),
-        "search_s": answer.search.seconds,
+        "search_s": result.seconds,
     }
-    yield row | (_best_ridge(request, experiment, pipeline) if broken else {})
+    return row | (_best_ridge(request, solution.problem) if broken else {})
 
 
-def _best_ridge(request: Request, experiment: Experiment, pipeline: Pipeline) -> Row:
-    """The best ridge of the plan's outer choice, by the paper's policy."""
-    problem = next(problem for choice, problem in costs(experiment) if choice.name == pipeline.outer_choice)
-    result = searched([problem], SearchOptions(policy="paper", time_limit_s=request.time_limit_s), request.backend)
+def _best_ridge(request: Request, problem: Problem) -> Row:
+    """The best ridge of an outer choice, by the paper's policy."""
+    options = SearchOptions(policy="paper", time_limit_s=min(RIDGE_S, request.time_limit_s))
+    result = searched([problem], options, request.backend)
     row: Row = {"ridge_complete": result.termination is TerminationReason.COMPLETE}
     return row | ({} if result.best is None else {"ridge_ms": result.best.iteration_time_ms})
 
@@ -96,4 +110,4 @@ def is_ridge(layers: Sequence[int]) -> bool:
     return True
 
 
-STUDY = Study("ridge", "Layers of optimal plans over the stages", COLUMNS, rows)
+STUDY = Study("ridge", "Layers of optimal plans over the stages", COLUMNS, rows, SETTINGS)

@@ -141,4 +141,4 @@ def assumptions_hold(solution: Solution) -> bool:
     return bool(one_ratio and hidden and long_enough and balanced)
 
 
-STUDY = Study("ridge-problems", "Best ridge and optimum of random small problems", COLUMNS, rows)
+STUDY = Study("ridge-problems", "Best ridge and optimum of random small problems", COLUMNS, rows, experiments=())

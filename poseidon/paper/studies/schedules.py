@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from functools import partial
 
 import pyarrow as pa
 
@@ -42,11 +43,11 @@ def rows(request: Request, batches: tuple[int, ...] = BATCHES) -> Iterator[Row]:
     """A row for each batch and schedule, with or without a plan."""
     for batch in batches:
         for schedule in SCHEDULES:
-            request.tell(f"{EXPERIMENT}, global batch {batch}: best plan under {schedule}")
-            yield _row(request, batch, schedule)
+            yield from request.part(f"{batch} {schedule}", partial(_rows, request, batch, schedule))
 
 
-def _row(request: Request, batch: int, schedule: str) -> Row:
+def _rows(request: Request, batch: int, schedule: str) -> Iterator[Row]:
+    request.tell(f"{EXPERIMENT}, global batch {batch}: best plan under {schedule}")
     training = {"global_batch_size": batch, "schedules": [schedule]}
     experiment = request.experiment(EXPERIMENT, training=training, search={"time_limit_s": request.time_limit_s})
     answer = planned(experiment, request.backend)
@@ -59,7 +60,7 @@ def _row(request: Request, batch: int, schedule: str) -> Row:
         "termination": str(answer.search.termination),
         "search_s": answer.search.seconds,
     }
-    return row if isinstance(answer, NoPlan) else row | {"gap": answer.gap} | _pipeline(answer.pipeline)
+    yield row if isinstance(answer, NoPlan) else row | {"gap": answer.gap} | _pipeline(answer.pipeline)
 
 
 def _pipeline(pipeline: Pipeline) -> Row:
@@ -74,4 +75,4 @@ def _pipeline(pipeline: Pipeline) -> Row:
     }
 
 
-STUDY = Study("schedules", "Throughput of the best plan under each schedule and batch", COLUMNS, rows)
+STUDY = Study("schedules", "Throughput of the best plan under each schedule and batch", COLUMNS, rows, (EXPERIMENT,))
