@@ -6,11 +6,12 @@ from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
 from poseidon.paper.exhibit import Exhibit, MarkdownTable
-from poseidon.paper.palette import COLOURS, MARKERS
-from poseidon.paper.studies.schedules import PAPER_SCHEDULES, SCHEDULES
+from poseidon.paper.palette import COLOURS
+from poseidon.paper.studies.schedules import FREE, OF_TABLE_1, PAPER_SCHEDULES, SCHEDULES
 from poseidon.paper.study import Row, Tables
 
 if TYPE_CHECKING:
+    from matplotlib.axes import Axes
     from matplotlib.figure import Figure
 
 STUDY = "schedules"
@@ -20,6 +21,12 @@ NAMES = {
     "interleaved_1f1b": "Interleaved 1F1B",
     "adaptive_1f1b": "adaptive 1F1B (ours)",
 }
+WORDS = {FREE: "any degrees", OF_TABLE_1: "DP 2, TP 1, 16 stages (the paper's plan in Table 1)"}
+
+
+def rows_with(tables: Tables, degrees: str) -> list[Row]:
+    """The rows whose plans have these degrees."""
+    return [row for row in tables[STUDY] if row["degrees"] == degrees]
 
 
 def batches(rows: Sequence[Row]) -> list[int]:
@@ -44,39 +51,50 @@ def spread(rows: Sequence[Row], batch: int, schedules: Sequence[str]) -> float:
 
 
 def found(tables: Tables) -> str:
-    """The largest spread over the paper's three schedules, and with ours."""
-    rows = tables[STUDY]
+    """The largest spread over the paper's three schedules, for each choice of degrees."""
+    parts = [f"{_largest(rows)} with {WORDS[name]}" for name in WORDS if (rows := rows_with(tables, name))]
+    return f"{'; '.join(parts)}, each schedule with the best plan of its own."
+
+
+def _largest(rows: Sequence[Row]) -> str:
     batch = max(batches(rows), key=lambda size: spread(rows, size, PAPER_SCHEDULES))
     of_paper = speeds(rows, batch, PAPER_SCHEDULES)
+    if len(of_paper) < 2:
+        return "no two schedules have a plan"
     best, worst = max(of_paper, key=of_paper.__getitem__), min(of_paper, key=of_paper.__getitem__)
     least = min(spread(rows, size, PAPER_SCHEDULES) for size in batches(rows))
-    all_of = max(spread(rows, size, SCHEDULES) for size in batches(rows))
     return (
-        f"up to {spread(rows, batch, PAPER_SCHEDULES):.2f}x at global batch {batch} ({NAMES[best]} over {NAMES[worst]}) "
-        f"and at least {least:.2f}x, each with the best plan of its own; up to {all_of:.2f}x with adaptive 1F1B."
+        f"up to {spread(rows, batch, PAPER_SCHEDULES):.2f}x (global batch {batch}, {NAMES[best]} over {NAMES[worst]}), "
+        f"at least {least:.2f}x,"
     )
 
 
 def tables(tables: Tables) -> tuple[MarkdownTable, ...]:
-    """Throughput by batch and schedule, then the plans."""
-    rows = tables[STUDY]
-    header = ("global batch", *(NAMES[name] for name in SCHEDULES), "best / worst of the paper's three", "of all four")
+    """Throughput by degrees, batch and schedule, then the plans."""
+    return _throughput(tables), _plans(tables[STUDY])
+
+
+def _throughput(tables: Tables) -> MarkdownTable:
+    header = ("degrees", "global batch", *(f"{NAMES[name]}, tokens/s" for name in SCHEDULES))
+    header = (*header, "best / worst of the paper's three", "of all four")
     lines = []
-    for batch in batches(rows):
-        by_schedule = speeds(rows, batch, SCHEDULES)
-        cells = [f"{by_schedule[name]:,.0f}" if name in by_schedule else "no plan" for name in SCHEDULES]
-        ratios = [f"{spread(rows, batch, names):.3f}x" for names in (PAPER_SCHEDULES, SCHEDULES)]
-        lines.append((str(batch), *cells, *ratios))
-    return MarkdownTable(header, tuple(lines), frozenset(range(len(header)))), _plans(rows)
+    for degrees in WORDS:
+        rows = rows_with(tables, degrees)
+        for batch in batches(rows):
+            by_schedule = speeds(rows, batch, SCHEDULES)
+            cells = [f"{by_schedule[name]:,.0f}" if name in by_schedule else "no plan" for name in SCHEDULES]
+            ratios = [f"{spread(rows, batch, names):.3f}x" for names in (PAPER_SCHEDULES, SCHEDULES)]
+            lines.append((degrees, str(batch), *cells, *ratios))
+    return MarkdownTable(header, tuple(lines), frozenset(range(1, len(header))))
 
 
 def _plans(rows: Sequence[Row]) -> MarkdownTable:
-    header = ("global batch", "schedule", "plan", "stages", "bubble", "fullest memory", "proven", "search (s)")
+    header = ("degrees", "global batch", "plan", "stages", "bubble", "fullest memory", "proven", "search (s)")
     lines = tuple(
         (
+            row["degrees"],
             str(row["global_batch_size"]),
-            NAMES[row["schedule"]],
-            row.get("outer_choice") or row["reason"],
+            row.get("outer_choice") or f"{row['schedule']}: {row['reason']}",
             str(row.get("pp") or "-"),
             _percent(row.get("bubble_fraction")),
             _percent(row.get("fullest_memory_fraction")),
@@ -85,7 +103,7 @@ def _plans(rows: Sequence[Row]) -> MarkdownTable:
         )
         for row in rows
     )
-    return MarkdownTable(header, lines, frozenset({0, 3, 4, 5, 7}))
+    return MarkdownTable(header, lines, frozenset({1, 3, 4, 5, 7}))
 
 
 def _percent(fraction: float | None) -> str:
@@ -97,55 +115,51 @@ def _gap(row: Row) -> str:
 
 
 def draw(figure: Figure, tables: Tables) -> None:
-    """Tokens/s over the batch, a line for each schedule; hollow where a plan is not proven optimal."""
-    rows = tables[STUDY]
-    figure.set_size_inches(6.4, 4.2)
-    axes = figure.add_subplot()
+    """A panel for each choice of degrees: a bar for each schedule at each batch, the spread above; hollow: not proven."""
+    shown = [name for name in WORDS if rows_with(tables, name)]
+    figure.set_size_inches(6.2 * len(shown), 4.4)
+    for index, degrees in enumerate(shown, start=1):
+        axes = figure.add_subplot(1, len(shown), index)
+        _panel(axes, rows_with(tables, degrees))
+        axes.set_title(WORDS[degrees], fontsize=10)
+        if index == 1:
+            axes.set_ylabel("thousand tokens/s")
+    handles, labels = figure.axes[0].get_legend_handles_labels()
+    figure.legend(handles, labels, loc="outside lower center", ncols=len(SCHEDULES))
+
+
+def _panel(axes: Axes, rows: Sequence[Row]) -> None:
+    sizes, width = batches(rows), 0.8 / len(SCHEDULES)
     for number, schedule in enumerate(SCHEDULES):
-        own = sorted(
-            (row for row in rows if row["schedule"] == schedule and row.get("tokens_per_second")),
-            key=lambda row: row["global_batch_size"],
+        own = [row for row in rows if row["schedule"] == schedule and row.get("tokens_per_second")]
+        axes.bar(
+            [sizes.index(row["global_batch_size"]) + (number - (len(SCHEDULES) - 1) / 2) * width for row in own],
+            [row["tokens_per_second"] / 1e3 for row in own],
+            0.9 * width,
+            color=[COLOURS[number] if row["status"] == "optimal" else "white" for row in own],
+            edgecolor=COLOURS[number],
         )
-        color, marker = COLOURS[number], MARKERS[number]
-        speed = [row["tokens_per_second"] / 1e3 for row in own]
-        axes.plot([row["global_batch_size"] for row in own], speed, color=color, linewidth=1.2, zorder=1)
-        for is_proven in (True, False):
-            points = [(row, value) for row, value in zip(own, speed, strict=True) if _is_proven(row) == is_proven]
-            axes.scatter(
-                [row["global_batch_size"] for row, _ in points],
-                [value for _, value in points],
-                s=30,
-                marker=marker,
-                edgecolor=color,
-                facecolor=color if is_proven else "white",
-                zorder=2,
-            )
-        axes.plot([], [], color=color, marker=marker, label=NAMES[schedule])
-    sizes = batches(rows)
-    axes.set_xscale("log", base=2)
-    axes.set_xticks(sizes, [str(size) for size in sizes])
-    axes.set_xticks([], minor=True)
-    axes.set_ylim(bottom=0)
-    axes.set_xlabel("global batch (sequences)" + (_HOLLOW if not all(map(_is_proven, rows)) else ""))
-    axes.set_ylabel("thousand tokens/s")
+        axes.bar([0], [0], color=COLOURS[number], label=NAMES[schedule])
+    for place, batch in enumerate(sizes):
+        top = max(speeds(rows, batch, SCHEDULES).values(), default=0.0) / 1e3
+        axes.text(place, top, f"{spread(rows, batch, PAPER_SCHEDULES):.2f}x", ha="center", va="bottom", fontsize=8)
+    axes.set_xticks(range(len(sizes)), [str(size) for size in sizes])
+    axes.set_xlabel("global batch (sequences)")
+    axes.margins(y=0.08)
     axes.grid(axis="y", alpha=0.3)
-    axes.legend(loc="lower right")
-
-
-_HOLLOW = "\nhollow: best plan found, not proven optimal"
-
-
-def _is_proven(row: Row) -> bool:
-    return bool(row["status"] in ("optimal", "infeasible"))
+    axes.set_axisbelow(True)
 
 
 def remarks(tables: Tables) -> tuple[str, ...]:
     """What is compared."""
-    limited = sum(row["termination"] == "time limit" for row in tables[STUDY])
-    stopped = f" {limited} of the {len(tables[STUDY])} searches were stopped by the time limit." if limited else ""
+    rows = tables[STUDY]
+    limited = sum(row["termination"] == "time limit" for row in rows)
+    stopped = f" {limited} of the {len(rows)} searches were stopped by the time limit (hollow bars)." if limited else ""
     return (
         "Each schedule has the best plan of its own, under its own memory: Eager and adaptive 1F1B hold more "
-        f"activations, Interleaved 1F1B has two chunks a stage.{stopped}",
+        f"activations, Interleaved 1F1B has two chunks a stage. Above the bars: best over worst of the paper's three.{stopped}",
+        "Where the degrees are free the search answers a schedule that idles with other degrees and fewer stages; the paper "
+        "holds other factors constant without saying at which values, so that its own plan's degrees are shown as well.",
     )
 
 

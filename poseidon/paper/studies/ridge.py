@@ -80,10 +80,10 @@ def _row(request: Request, choices: Choices, result: SearchResult) -> Row:
         "broken_types": list(broken),
         "search_s": result.seconds,
     }
-    return row | (_best_ridge(request, solution.problem) if broken else {})
+    return row | (best_ridge(request, solution.problem) if broken else {})
 
 
-def _best_ridge(request: Request, problem: Problem) -> Row:
+def best_ridge(request: Request, problem: Problem) -> Row:
     """The best ridge of an outer choice, by the paper's policy."""
     options = SearchOptions(policy="paper", time_limit_s=min(RIDGE_S, request.time_limit_s))
     result = searched([problem], options, request.backend)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from functools import partial
+from itertools import product
 
 import pyarrow as pa
 
@@ -19,11 +20,17 @@ PAPER_SCHEDULES = ("1f1b", "eager_1f1b", "interleaved_1f1b")
 """Those of the paper's Figure 10."""
 SCHEDULES = (*PAPER_SCHEDULES, "adaptive_1f1b")
 BATCHES = (32, 64, 128, 256, 512)
+FREE, OF_TABLE_1 = "free", "of table 1"
+DEGREES: dict[str, dict[str, int]] = {FREE: {}, OF_TABLE_1: {"fixed_dp": 2, "fixed_tp": 1}}
+"""Parallel degrees that the plans may have: any, or those of the paper's own plan of setting 2 (Table 1: 16 stages), so
+that nothing but the schedule and what it makes of stages, layers and micro-batches differs.
+"""
 
 COLUMNS = (
     Column("experiment", pa.string(), "name of the experiment"),
     Column("global_batch_size", pa.int32(), "sequences of an iteration"),
     Column("schedule", pa.string(), "the schedule that all plans use"),
+    Column("degrees", pa.string(), "free, or of table 1: DP 2 and TP 1, as in the paper's plan"),
     Column("status", pa.string(), "optimal, feasible, infeasible or unknown"),
     Column("reason", pa.string(), "why there is no plan; empty when there is one"),
     Column("termination", pa.string(), "why the search stopped"),
@@ -40,21 +47,23 @@ COLUMNS = (
 
 
 def rows(request: Request, batches: tuple[int, ...] = BATCHES) -> Iterator[Row]:
-    """A row for each batch and schedule, with or without a plan."""
-    for batch in batches:
-        for schedule in SCHEDULES:
-            yield from request.part(f"{batch} {schedule}", partial(_rows, request, batch, schedule))
+    """A row for each choice of degrees, batch and schedule, with or without a plan."""
+    for degrees, batch, schedule in product(DEGREES, batches, SCHEDULES):
+        key = f"{degrees} {batch} {schedule}"
+        yield from request.part(key, partial(_rows, request, degrees, batch, schedule))
 
 
-def _rows(request: Request, batch: int, schedule: str) -> Iterator[Row]:
-    request.tell(f"{EXPERIMENT}, global batch {batch}: best plan under {schedule}")
+def _rows(request: Request, degrees: str, batch: int, schedule: str) -> Iterator[Row]:
+    request.tell(f"{EXPERIMENT}, global batch {batch}, degrees {degrees}: best plan under {schedule}")
     training = {"global_batch_size": batch, "schedules": [schedule]}
-    experiment = request.experiment(EXPERIMENT, training=training, search={"time_limit_s": request.time_limit_s})
+    search = {"time_limit_s": request.time_limit_s, **DEGREES[degrees]}
+    experiment = request.experiment(EXPERIMENT, training=training, search=search)
     answer = planned(experiment, request.backend)
     row: Row = {
         "experiment": EXPERIMENT,
         "global_batch_size": batch,
         "schedule": schedule,
+        "degrees": degrees,
         "status": str(answer.status),
         "reason": answer.reason if isinstance(answer, NoPlan) else "",
         "termination": str(answer.search.termination),
