@@ -41,8 +41,9 @@ class Request:
     names: frozenset[str] | None = None
     """The experiments that the study has named; None: any."""
     progress: Path | None = None
-    """Folder where searches that take hours keep their journals and finished rows, whatever the limits of the run; None:
-    nothing is kept.
+    """Folder where searches that take hours keep their journals and finished rows, whatever the limits of the run.
+
+    None: nothing is kept.
     """
 
     def experiment(self, name: str, **changes: dict[str, object]) -> Experiment:

@@ -21,7 +21,7 @@ def searched(
     backend: Backend | None = None,
     journal: Path | None = None,
 ) -> SearchResult:
-    """The result over all problems; goes on from the journal, if there is one. Raises KeyboardInterrupt after Ctrl-C."""
+    """The result over all problems, going on from a journal that is there; raises KeyboardInterrupt after Ctrl-C."""
     result = solve(problems, options, backend=backend, journal=journal, resume=True)
     _give_on(result.termination)
     return result

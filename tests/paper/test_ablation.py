@@ -21,7 +21,9 @@ def test_all_variants_start_alike_and_prune_what_their_name_says(write_experimen
     rows = list(STUDY.run(request))
     assert [row["pruning"] for row in rows] == [variant.name for variant in VARIANTS] * 3
     for batch in batches(rows):
-        calls = {name: row_of(rows, batch, name)["simulations"] for name in ("none", "layer-level", "stage-level", "both")}
+        calls = {
+            name: row_of(rows, batch, name)["simulations"] for name in ("none", "layer-level", "stage-level", "both")
+        }
         assert calls["both"] <= min(calls["layer-level"], calls["stage-level"])
         assert max(calls["layer-level"], calls["stage-level"]) < calls["none"]
         of_paper = [row for row in rows if row["global_batch_size"] == batch and row["pruning"] != "exact"]

@@ -102,7 +102,13 @@ def test_the_time_of_the_rest_goes_by_what_was_simulated() -> None:
 
 @pytest.mark.parametrize(
     ("seconds", "text"),
-    [(3.0, "3 s"), (600, "10 minutes"), (7.0 * 3600, "7 hours"), (86_400 * 4.81, "4.81 days"), (1.6e11, "5.07e+03 years")],
+    [
+        (3.0, "3 s"),
+        (600, "10 minutes"),
+        (7.0 * 3600, "7 hours"),
+        (86_400 * 4.81, "4.81 days"),
+        (1.6e11, "5.07e+03 years"),
+    ],
 )
 def test_durations_are_given_in_the_unit_that_suits(seconds: float, text: str) -> None:
     assert duration(seconds) == text

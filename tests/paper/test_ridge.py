@@ -92,7 +92,9 @@ def test_the_optimum_of_a_random_problem_is_that_of_the_exhaustive_search(write_
 def test_the_problems_of_both_schedules_are_the_same(write_experiment: Write) -> None:
     rows = list(ridge_problems.rows(tiny_request(write_experiment), num_problems=6))
     sizes = {
-        schedule: [(row["num_stages"], row["num_layers"], row["configurations"]) for row in rows if row["schedule"] == schedule]
+        schedule: [
+            (row["num_stages"], row["num_layers"], row["configurations"]) for row in rows if row["schedule"] == schedule
+        ]
         for schedule in ridge_problems.SCHEDULES
     }
     assert sizes["1f1b"] == sizes["eager_1f1b"]

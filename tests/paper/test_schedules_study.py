@@ -34,8 +34,15 @@ def test_free_degrees_are_never_slower(write_experiment: Write) -> None:
 
 def test_a_schedule_that_fits_nowhere_leaves_its_reason(write_experiment: Write) -> None:
     request = tiny_request(write_experiment)
-    write_experiment("setting2.yaml", cluster={"accelerators": {
-        "fast": {"peak_tflops": 200.0, "memory_gb": 1.0}, "slow": {"peak_tflops": 100.0, "memory_gb": 1.0}}})
+    write_experiment(
+        "setting2.yaml",
+        cluster={
+            "accelerators": {
+                "fast": {"peak_tflops": 200.0, "memory_gb": 1.0},
+                "slow": {"peak_tflops": 100.0, "memory_gb": 1.0},
+            }
+        },
+    )
     measured = stored(STUDY, list(rows(request, batches=(8,))))
     assert {row["status"] for row in measured} == {"infeasible"}
     assert all(row["reason"] for row in measured)

@@ -27,7 +27,9 @@ def stored(study: Study, rows: list[Row]) -> list[Row]:
     """The rows as they come back from a table with the study's columns; every row has only these."""
     names = {column.name for column in study.columns}
     assert all(set(row) <= names for row in rows)
-    read: list[Row] = pa.Table.from_pylist(rows, schema=pa.schema([column.field for column in study.columns])).to_pylist()
+    read: list[Row] = pa.Table.from_pylist(
+        rows, schema=pa.schema([column.field for column in study.columns])
+    ).to_pylist()
     return read
 
 

@@ -16,12 +16,13 @@ if TYPE_CHECKING:
 STUDY = "kernel-twin"
 TICKS = (10, 20, 50, 100, 200, 500, 1_000, 2_000, 5_000, 10_000, 20_000)
 """Numbers of operations that the plot marks."""
+COMPARED = ("twin: largest difference", "replay: largest difference", "kernel (us)", "twin (us)", "replay (us)")
 NAMES = {"1f1b": "1F1B", "interleaved_1f1b": "Interleaved 1F1B", "eager_1f1b": "Eager 1F1B"}
 
 
 def difference(rows: Sequence[Row], column: str) -> float:
     """Largest relative difference of a column from the kernel's time."""
-    return max(abs(row[column] - row["kernel_ms"]) / row["kernel_ms"] for row in rows)
+    return max(abs(float(row[column]) - float(row["kernel_ms"])) / float(row["kernel_ms"]) for row in rows)
 
 
 def found(tables: Tables) -> str:
@@ -44,8 +45,7 @@ def _relative(value: float) -> str:
 def tables(tables: Tables) -> tuple[MarkdownTable, ...]:
     """A line for each schedule, then one for each deployment."""
     rows = tables[STUDY]
-    header = ("schedule", "configurations", "DP", "PP", "TP", "micro-batches", "twin: largest difference")
-    header = (*header, "replay: largest difference", "kernel (us)", "twin (us)", "replay (us)")
+    header = ("schedule", "configurations", "DP", "PP", "TP", "micro-batches", *COMPARED)
     lines = []
     for schedule in dict.fromkeys(row["schedule"] for row in rows):
         own = [row for row in rows if row["schedule"] == schedule]

@@ -10,6 +10,28 @@ from poseidon.paper.studies.brute_force import same_time
 from poseidon.paper.study import Row, Tables
 
 STUDY = "brute-force"
+SETTING_HEADER = (
+    "setting",
+    "outer choices",
+    "enumerated",
+    "configurations",
+    "paper",
+    "us a configuration",
+    "paper",
+    "all, on one core",
+    "paper",
+)
+CHOICE_HEADER = (
+    "setting",
+    "outer choice",
+    "configurations",
+    "simulated",
+    "core time",
+    "brute force (ms)",
+    "exact (ms)",
+    "same time",
+    "same plan",
+)
 
 
 @dataclass(frozen=True)
@@ -114,8 +136,8 @@ def found(tables: Tables) -> str:
         if complete:
             simulated = sum(row["simulated"] for row in complete)
             text += (
-                f", {simulated:,} simulated in {len(complete)} of {len(setting.rows)} outer choices (as many as counted in "
-                f"{setting.counts_agree}, the exact search's time in {setting.same_times}, its plan in "
+                f", {simulated:,} simulated in {len(complete)} of {len(setting.rows)} outer choices (as many as "
+                f"counted in {setting.counts_agree}, the exact search's time in {setting.same_times}, its plan in "
                 f"{setting.same_plans}){_overall(setting)}"
             )
         words = "took" if len(complete) == len(setting.rows) else "would take"
@@ -135,8 +157,6 @@ def _overall(setting: Setting) -> str:
 
 def tables(tables: Tables) -> tuple[MarkdownTable, ...]:
     """A line for each setting beside the paper's numbers, then one for each outer choice."""
-    header = ("setting", "outer choices", "enumerated", "configurations", "paper", "us a configuration", "paper")
-    header = (*header, "all, on one core", "paper")
     lines = []
     for setting in settings(tables[STUDY]):
         reported = REPORTED.get(setting.name, Reported("-", float("nan"), "-"))
@@ -144,11 +164,9 @@ def tables(tables: Tables) -> tuple[MarkdownTable, ...]:
         of_paper = (f"{1e3 * reported.simulation_ms:g}", duration(setting.core_s), reported.time)
         lines.append((setting.name, str(len(setting.rows)), str(len(setting.complete)), *measured, *of_paper))
     choices = tuple(_choice_cells(row) for row in tables[STUDY])
-    choice_header = ("setting", "outer choice", "configurations", "simulated", "core time", "brute force (ms)")
-    choice_header = (*choice_header, "exact (ms)", "same time", "same plan")
     return (
-        MarkdownTable(header, tuple(lines), frozenset({1, 2, 3, 5, 6})),
-        MarkdownTable(choice_header, choices, frozenset({2, 3, 5, 6})),
+        MarkdownTable(SETTING_HEADER, tuple(lines), frozenset({1, 2, 3, 5, 6})),
+        MarkdownTable(CHOICE_HEADER, choices, frozenset({2, 3, 5, 6})),
     )
 
 
@@ -167,13 +185,15 @@ def _choice_cells(row: Row) -> tuple[str, ...]:
 def remarks(tables: Tables) -> tuple[str, ...]:
     """What is enumerated, and how the rest is worked out."""
     open_ = [row for row in tables[STUDY] if row["treatment"] == "enumerated" and not row["complete"]]
-    stopped = f" {len(open_)} enumerations were stopped by the time limit and are worked out like the rest." * bool(open_)
+    stopped = f" {len(open_)} enumerations were stopped by the time limit and are worked out like the rest." * bool(
+        open_
+    )
     return (
         "Node-level order. Setting 1 is enumerated whole, setting 2 on every outer choice of up to 1e9 configurations; "
         "all others are counted exactly and begun for some seconds, which gives the time of one of their own "
         f"configurations.{stopped}",
-        "Our configurations are those of our batches, sequence lengths and memory model; the paper prints none of them. "
-        "The enumeration shares work between configurations with a common beginning, so that one takes less than a "
+        "Our configurations are those of our batches, sequence lengths and memory model; the paper prints none of them."
+        " The enumeration shares work between configurations with a common beginning, so that one takes less than a "
         "simulation from scratch.",
     )
 

@@ -115,7 +115,7 @@ def _gap(row: Row) -> str:
 
 
 def draw(figure: Figure, tables: Tables) -> None:
-    """A panel for each choice of degrees: a bar for each schedule at each batch, the spread above; hollow: not proven."""
+    """A panel for each choice of degrees: a bar for each schedule and batch, the spread above; hollow: not proven."""
     shown = [name for name in WORDS if rows_with(tables, name)]
     figure.set_size_inches(6.2 * len(shown), 4.4)
     for index, degrees in enumerate(shown, start=1):
@@ -157,9 +157,11 @@ def remarks(tables: Tables) -> tuple[str, ...]:
     stopped = f" {limited} of the {len(rows)} searches were stopped by the time limit (hollow bars)." if limited else ""
     return (
         "Each schedule has the best plan of its own, under its own memory: Eager and adaptive 1F1B hold more "
-        f"activations, Interleaved 1F1B has two chunks a stage. Above the bars: best over worst of the paper's three.{stopped}",
-        "Where the degrees are free the search answers a schedule that idles with other degrees and fewer stages; the paper "
-        "holds other factors constant without saying at which values, so that its own plan's degrees are shown as well.",
+        f"activations, Interleaved 1F1B has two chunks a stage. Above the bars: best over worst of the paper's three."
+        f"{stopped}",
+        "Where the degrees are free the search answers a schedule that idles with other degrees and fewer stages; the "
+        "paper holds other factors constant without saying at which values, so that its own plan's degrees are shown "
+        "as well.",
     )
 
 

@@ -65,8 +65,16 @@ def found(tables: Tables) -> str:
 def tables(tables: Tables) -> tuple[MarkdownTable, ...]:
     """A line for each batch and variant."""
     rows = tables[STUDY]
-    header = ("global batch", "pruning", "best (ms)", "above the best", "last improvement (s)", "search (s)")
-    header = (*header, "ended", "simulator calls")
+    header = (
+        "global batch",
+        "pruning",
+        "best (ms)",
+        "above the best",
+        "last improvement (s)",
+        "search (s)",
+        "ended",
+        "simulator calls",
+    )
     lines = []
     for batch in batches(rows):
         for variant in VARIANTS:
@@ -112,7 +120,9 @@ def _curve(axes: Axes, row: Row) -> None:
     if not seconds:
         return
     end_s = max(row["search_s"], seconds[-1])
-    axes.step([*seconds, end_s], [*times, times[-1]], where="post", color=color, linestyle=style, label=NAMES[row["pruning"]])
+    axes.step(
+        [*seconds, end_s], [*times, times[-1]], where="post", color=color, linestyle=style, label=NAMES[row["pruning"]]
+    )
     if row["complete"]:
         axes.plot(end_s, times[-1], "o", color=color, markersize=6)
 

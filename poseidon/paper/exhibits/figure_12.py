@@ -109,7 +109,9 @@ def _line(axes: Axes, name: str, rows: Sequence[Row], counts: Sequence[int], num
     high = [max(calls) / least for calls in by_count.values()]
     axes.fill_between(places, low, high, color=color, alpha=0.15, linewidth=0)
     middle = [median(calls) / least for calls in by_count.values()]
-    axes.plot(places, middle, color=color, marker=MARKERS[number % len(MARKERS)], markersize=4, linewidth=1.2, label=name)
+    axes.plot(
+        places, middle, color=color, marker=MARKERS[number % len(MARKERS)], markersize=4, linewidth=1.2, label=name
+    )
 
 
 def remarks(tables: Tables) -> tuple[str, ...]:
@@ -120,8 +122,8 @@ def remarks(tables: Tables) -> tuple[str, ...]:
     same = all(map(_is_one_time, settings(rows).values()))
     agree = "all of a setting found the same time" if same else "not all of a setting found the same time"
     return (
-        f"Policy paper in one process: {ended}, and {agree}. The paper does not say on which setting it counted. Setting 3 "
-        "is left out: there the paper's policy does not end by itself in minutes (Figure 11).",
+        f"Policy paper in one process: {ended}, and {agree}. The paper does not say on which setting it counted. "
+        "Setting 3 is left out: there the paper's policy does not end by itself in minutes (Figure 11).",
         "Without warm-up the first configurations of the first outer choice are the first times to beat.",
     )
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from itertools import groupby
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from poseidon.paper.exhibit import Exhibit, MarkdownTable
 from poseidon.paper.palette import COLOURS, MARKERS
@@ -94,8 +94,14 @@ def ridge_text(row: Row) -> str:
 
 
 def _problem_table(rows: Sequence[Row]) -> MarkdownTable:
-    header = ("schedule", "assumptions of Theorem 2", "random problems", "with allocations that are no ridge")
-    header = (*header, "best ridge slower", "by up to")
+    header = (
+        "schedule",
+        "assumptions of Theorem 2",
+        "random problems",
+        "with allocations that are no ridge",
+        "best ridge slower",
+        "by up to",
+    )
     lines = []
     for schedule in SCHEDULES:
         for assumptions in (True, False):
@@ -109,7 +115,7 @@ def _problem_table(rows: Sequence[Row]) -> MarkdownTable:
 
 
 def draw(figure: Figure, tables: Tables) -> None:
-    """Layers over stages, a column for each setting: its best plan above, its deepest optimum that is no ridge below."""
+    """Layers over stages, a column for each setting: its best plan, and below the deepest optimum that is no ridge."""
     rows = tables[PLANS]
     settings = list(dict.fromkeys(row["experiment"] for row in rows))
     types = list(dict.fromkeys(name for row in rows for name in row["accelerators"]))
@@ -129,7 +135,7 @@ def draw(figure: Figure, tables: Tables) -> None:
     figure.legend(handles=handles, loc="outside lower center", ncols=len(types), fontsize=9)
 
 
-def _style(types: Sequence[str], name: str) -> dict[str, object]:
+def _style(types: Sequence[str], name: str) -> dict[str, Any]:
     number = types.index(name)
     return {"color": COLOURS[number % len(COLOURS)], "marker": MARKERS[number % len(MARKERS)], "linewidth": 1.2}
 
@@ -142,8 +148,7 @@ def _panel(axes: Axes, row: Row, types: Sequence[str], words: str) -> None:
     axes.set_title(f"{row['experiment']}, {words}\n{row['outer_choice']}: {shape}", fontsize=8)
     axes.set_xlim(0.5, len(row["layers"]) + 0.5)
     axes.set_ylim(0, max(row["layers"]) * 1.15)
-    axes.xaxis.get_major_locator().set_params(integer=True)
-    axes.yaxis.get_major_locator().set_params(integer=True)
+    axes.locator_params(integer=True)
     axes.grid(axis="y", alpha=0.3)
 
 
@@ -154,12 +159,12 @@ def remarks(tables: Tables) -> tuple[str, ...]:
     stopped = sum(not row.get("ridge_complete") for row in broken)
     return (
         f"Settings at half, once and twice their batch; at their own batch also the optimum of each of {len(choices)} "
-        f"outer choices with a plan. For the {len(broken)} that are no ridge the paper's policy looked for the best ridge "
-        f"for {RIDGE_S:g} s at the most; {stopped} of these searches were stopped.",
+        f"outer choices with a plan. For the {len(broken)} that are no ridge the paper's policy looked for the best "
+        f"ridge for {RIDGE_S:g} s at the most; {stopped} of these searches were stopped.",
         "The best plans have few stages of a type, where nearly everything is a ridge; deep pipelines tell more.",
-        f"The random problems ({len(tables[PROBLEMS]):,} with a feasible configuration, seed {SEED}) have up to four stages "
-        "of one type and up to two of another, and are solved by simulating every configuration; the best ridge is found "
-        "by simulating every ridge. The assumptions (1) to (4) are checked on the optimum.",
+        f"The random problems ({len(tables[PROBLEMS]):,} with a feasible configuration, seed {SEED}) have up to four "
+        "stages of one type and up to two of another, and are solved by simulating every configuration; the best ridge "
+        "is found by simulating every ridge. The assumptions (1) to (4) are checked on the optimum.",
         "The proof of Theorem 2 is for Eager 1F1B; the paper's comparisons use plain 1F1B.",
     )
 

@@ -76,7 +76,9 @@ def rows(
         found += 1
         if found == num_deployments:
             return
-    message = f"only {found} parts of the cluster have room for the model under every schedule; {num_deployments} needed"
+    message = (
+        f"only {found} parts of the cluster have room for the model under every schedule; {num_deployments} needed"
+    )
     raise InputError(Mistake(next(iter(base.files), EXPERIMENT), "cluster", message))
 
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from functools import partial
+from itertools import pairwise
 
 import pyarrow as pa
 
@@ -103,7 +104,7 @@ def broken_types(accelerators: Sequence[str], layers: Sequence[int]) -> tuple[st
 def is_ridge(layers: Sequence[int]) -> bool:
     """Whether numbers first rise and then fall (either part may be missing, equal neighbours are neither)."""
     falls = False
-    for before, after in zip(layers, layers[1:], strict=False):
+    for before, after in pairwise(layers):
         if after > before and falls:
             return False
         falls = falls or after < before

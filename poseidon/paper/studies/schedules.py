@@ -56,7 +56,7 @@ def rows(request: Request, batches: tuple[int, ...] = BATCHES) -> Iterator[Row]:
 def _rows(request: Request, degrees: str, batch: int, schedule: str) -> Iterator[Row]:
     request.tell(f"{EXPERIMENT}, global batch {batch}, degrees {degrees}: best plan under {schedule}")
     training = {"global_batch_size": batch, "schedules": [schedule]}
-    search = {"time_limit_s": request.time_limit_s, **DEGREES[degrees]}
+    search: dict[str, object] = {"time_limit_s": request.time_limit_s, **DEGREES[degrees]}
     experiment = request.experiment(EXPERIMENT, training=training, search=search)
     answer = planned(experiment, request.backend)
     row: Row = {
