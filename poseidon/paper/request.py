@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Protocol
@@ -41,12 +41,11 @@ class Request:
     names: frozenset[str] | None = None
     """The experiments that the study has named; None: any."""
     progress: Path | None = None
-    """Folder where searches that take hours keep their journals and finished rows, whatever the limits of the run.
-
+    """Folder where searches that take hours keep their journals and finished rows, whatever the limits of the run;
     None: nothing is kept.
     """
 
-    def experiment(self, name: str, **changes: dict[str, object]) -> Experiment:
+    def experiment(self, name: str, **changes: Mapping[str, object]) -> Experiment:
         """An experiment by its name, with fields of its `training` or `search` changed; raises InputError."""
         assert self.names is None or name in self.names, f"the study does not name the experiment {name}"
         return load_experiment(self.experiments / f"{name}.yaml", **changes)  # type: ignore[arg-type]

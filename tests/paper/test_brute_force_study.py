@@ -139,6 +139,13 @@ def test_an_optimum_that_differs_is_said(write_experiment: Write) -> None:
     assert all(line[-2:] == ("yes", "yes") for line in cells[:-1])
 
 
+def test_plans_that_are_equally_fast_are_told_apart_from_wrong_ones(write_experiment: Write) -> None:
+    table = stored(STUDY, list(rows(tiny_request(write_experiment), {"setting1": None})))
+    table[-1]["best_plan"] = "another"
+    assert EXHIBIT.tables({STUDY.name: table})[1].rows[-1][-2:] == ("yes", "equally fast")
+    assert f"its plan in {len(table) - 1} and one that is equally fast in 1)" in EXHIBIT.found({STUDY.name: table})
+
+
 def test_without_a_folder_nothing_is_kept(tmp_path: Path) -> None:
     keep = Keep(None)
     keep.put("key", {"a": 1})

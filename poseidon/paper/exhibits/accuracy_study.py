@@ -87,6 +87,7 @@ def draw(figure: Figure, tables: Tables) -> None:
         axes.scatter(operations, [row[column] for row in rows], s=5, marker=marker, color=color, alpha=0.3, label=label)
     axes.set_xscale("log")
     axes.set_yscale("log")
+    axes.yaxis.set_major_formatter("{x:,g}")
     ticks = [tick for tick in TICKS if axes.dataLim.x0 / 1.5 <= tick <= axes.dataLim.x1 * 1.5]
     axes.set_xticks(ticks, [f"{tick:,}" for tick in ticks])
     axes.set_xticks([], minor=True)

@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from poseidon.paper.exhibit import Exhibit, MarkdownTable
-from poseidon.paper.studies.brute_force import same_time
+from poseidon.paper.studies.brute_force import same_plan, same_time
 from poseidon.paper.study import Row, Tables
 
 STUDY = "brute-force"
@@ -20,6 +20,7 @@ SETTING_HEADER = (
     "paper",
     "all, on one core",
     "paper",
+    "exact (s)",
 )
 CHOICE_HEADER = (
     "setting",
@@ -79,6 +80,11 @@ class Setting:
         return 1e6 * sum(row["cpu_s"] for row in self.rows) / simulated if simulated else 0.0
 
     @property
+    def exact_s(self) -> float:
+        """Seconds of the exact search, one outer choice after the other."""
+        return sum(float(row["exact_s"]) for row in self.rows)
+
+    @property
     def counts_agree(self) -> int:
         """Enumerated outer choices in which as many configurations were simulated as counted."""
         return sum(row["simulated"] == int(row["configurations"]) for row in self.complete)
@@ -91,7 +97,7 @@ class Setting:
     @property
     def same_plans(self) -> int:
         """The same for the stages, layer by layer."""
-        return sum(row.get("best_plan") == row.get("exact_plan") for row in self.complete)
+        return sum(map(same_plan, self.complete))
 
     @property
     def optimum(self) -> Row | None:
@@ -138,11 +144,17 @@ def found(tables: Tables) -> str:
             text += (
                 f", {simulated:,} simulated in {len(complete)} of {len(setting.rows)} outer choices (as many as "
                 f"counted in {setting.counts_agree}, the exact search's time in {setting.same_times}, its plan in "
-                f"{setting.same_plans}){_overall(setting)}"
+                f"{setting.same_plans}{_ties(setting)}){_overall(setting)}"
             )
         words = "took" if len(complete) == len(setting.rows) else "would take"
         parts.append(f"{text}; all of it {words} {duration(setting.core_s)} on one core")
     return ". ".join(parts) + "."
+
+
+def _ties(setting: Setting) -> str:
+    """What is the matter where the plans differ and the times do not."""
+    ties = sum(same_time(row) and not same_plan(row) for row in setting.complete)
+    return f" and one that is equally fast in {ties}" if ties else ""
 
 
 def _overall(setting: Setting) -> str:
@@ -162,10 +174,11 @@ def tables(tables: Tables) -> tuple[MarkdownTable, ...]:
         reported = REPORTED.get(setting.name, Reported("-", float("nan"), "-"))
         measured = (f"{setting.configurations:,}", reported.configurations, f"{setting.simulation_us:.2f}")
         of_paper = (f"{1e3 * reported.simulation_ms:g}", duration(setting.core_s), reported.time)
-        lines.append((setting.name, str(len(setting.rows)), str(len(setting.complete)), *measured, *of_paper))
+        counts, exact = (str(len(setting.rows)), str(len(setting.complete))), f"{setting.exact_s:.1f}"
+        lines.append((setting.name, *counts, *measured, *of_paper, exact))
     choices = tuple(_choice_cells(row) for row in tables[STUDY])
     return (
-        MarkdownTable(SETTING_HEADER, tuple(lines), frozenset({1, 2, 3, 5, 6})),
+        MarkdownTable(SETTING_HEADER, tuple(lines), frozenset({1, 2, 3, 5, 6, 9})),
         MarkdownTable(CHOICE_HEADER, choices, frozenset({2, 3, 5, 6})),
     )
 
@@ -177,8 +190,8 @@ def _choice_cells(row: Row) -> tuple[str, ...]:
     best, exact = (f"{row[name]:,.3f}" if row.get(name) is not None else "-" for name in ("best_ms", "exact_ms"))
     same = ("-", "-")
     if row["complete"]:
-        same_plan = row.get("best_plan") == row.get("exact_plan")
-        same = ("yes" if same_time(row) else "NO", "yes" if same_plan else "equally fast" if same_time(row) else "NO")
+        other = "equally fast" if same_time(row) else "NO"
+        same = ("yes" if same_time(row) else "NO", "yes" if same_plan(row) else other)
     return (row["experiment"], row["outer_choice"], counted, simulated, core, best, exact, *same)
 
 

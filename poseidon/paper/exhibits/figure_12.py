@@ -123,7 +123,7 @@ def remarks(tables: Tables) -> tuple[str, ...]:
     agree = "all of a setting found the same time" if same else "not all of a setting found the same time"
     return (
         f"Policy paper in one process: {ended}, and {agree}. The paper does not say on which setting it counted. "
-        "Setting 3 is left out: there the paper's policy does not end by itself in minutes (Figure 11).",
+        "Setting 3 is left out: there the paper's policy takes minutes (docs/performance.md).",
         "Without warm-up the first configurations of the first outer choice are the first times to beat.",
     )
 

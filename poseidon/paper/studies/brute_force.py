@@ -132,6 +132,11 @@ def same_time(row: Row) -> bool:
     return bool(abs(best - exact) <= OPTIMAL * exact)
 
 
+def same_plan(row: Row) -> bool:
+    """Whether both plans have the same stages with the same layers, or there is none."""
+    return bool(row.get("best_plan") == row.get("exact_plan"))
+
+
 STUDY = Study(
     "brute-force",
     "Brute force beside the exact search, outer choice by outer choice",

@@ -15,7 +15,7 @@ from poseidon.search.result import TerminationReason
 from poseidon.sweep.schema import Column
 
 EXPERIMENTS = ("setting1", "setting2", "setting4", "setting5")
-"""Those on which the paper's search ends by itself in about a second: on setting 3 it takes far longer."""
+"""Those on which the paper's search ends by itself in about a second: on setting 3 it takes minutes."""
 COUNTS = (0, 10, 20, 50, 100, 200, 500, 1_000, 2_000, 5_000, 10_000, 20_000)
 """Those of the paper's Figure 12."""
 SEEDS = (0, 1, 2, 3, 4)
