@@ -56,6 +56,13 @@ def test_finished_rows_are_kept_and_not_measured_again(write_experiment: Write, 
     assert len(lines) == told
 
 
+def test_a_kept_row_of_another_experiment_is_given_its_own_name(write_experiment: Write, tmp_path: Path) -> None:
+    request = tiny_request(write_experiment, progress=tmp_path / "progress")
+    both = list(rows(request, {"setting1": None, "setting2": None}))
+    names = [row["experiment"] for row in both]
+    assert names == ["setting1"] * (len(both) // 2) + ["setting2"] * (len(both) // 2)
+
+
 def test_what_the_time_limit_cut_short_is_done_the_next_time(write_experiment: Write, tmp_path: Path) -> None:
     request = tiny_request(write_experiment, progress=tmp_path / "progress", time_limit_s=1e-9)
     cut_short = list(rows(request, {"setting1": None}))

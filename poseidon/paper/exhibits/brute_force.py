@@ -198,8 +198,9 @@ def _choice_cells(row: Row) -> tuple[str, ...]:
 def remarks(tables: Tables) -> tuple[str, ...]:
     """What is enumerated, and how the rest is worked out."""
     open_ = [row for row in tables[STUDY] if row["treatment"] == "enumerated" and not row["complete"]]
-    stopped = f" {len(open_)} enumerations were stopped by the time limit and are worked out like the rest." * bool(
-        open_
+    stopped = (
+        f" {len(open_)} enumerations were stopped by the time limit and are worked out like the rest (with --redo they go on)."
+        * bool(open_)
     )
     return (
         "Node-level order. Setting 1 is enumerated whole, setting 2 on every outer choice of up to 1e9 configurations; "

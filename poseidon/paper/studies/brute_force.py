@@ -70,7 +70,7 @@ def _enumerated(request: Request, keep: Keep, experiment: str, problem: Problem,
     key = key_of(Context((problem,), options))
     kept = keep.row(key)
     if kept is not None:
-        return kept
+        return kept | {"experiment": experiment}  # another one may have the same outer choice
     request.tell(f"{experiment}, {problem.name}: brute force of {number:,} configurations")
     result = searched([problem], options, request.backend, keep.journal(key))
     backend = request.backend
