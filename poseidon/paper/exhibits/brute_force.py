@@ -198,10 +198,12 @@ def _choice_cells(row: Row) -> tuple[str, ...]:
 def remarks(tables: Tables) -> tuple[str, ...]:
     """What is enumerated, and how the rest is worked out."""
     open_ = [row for row in tables[STUDY] if row["treatment"] == "enumerated" and not row["complete"]]
-    stopped = (
-        f" {len(open_)} enumerations were stopped by the time limit and are worked out like the rest (with --redo they go on)."
-        * bool(open_)
-    )
+    stopped = ""
+    if open_:
+        stopped = (
+            f" {len(open_)} enumerations were stopped by the time limit: they are worked out like the rest, and go on "
+        )
+        stopped += "with --redo or another limit."
     return (
         "Node-level order. Setting 1 is enumerated whole, setting 2 on every outer choice of up to 1e9 configurations; "
         "all others are counted exactly and begun for some seconds, which gives the time of one of their own "
