@@ -52,7 +52,9 @@ def found(tables: Tables) -> str:
         by_count = calls_by_count(rows)
         worst = max(by_count, key=lambda count: over_best(rows, count))
         counts = dict.fromkeys(count for count in (0, PAPER_COUNT, worst) if count in by_count)
-        costs = ", ".join(f"{over_best(rows, count):.2f}x with {count or 'no'} samples" for count in counts)
+        costs = ", ".join(
+            f"{over_best(rows, count):.2f}x with {f'{count:,}' if count else 'no'} samples" for count in counts
+        )
         parts.append(f"{name}: {costs} (fewest calls with {best_count(rows):,})")
     seeds = max(len(calls) for rows in settings(tables[STUDY]).values() for calls in calls_by_count(rows).values())
     return f"{'; '.join(parts)}; medians of {seeds} seeds."
