@@ -9,7 +9,8 @@ from pathlib import Path
 import pytest
 
 from poseidon.errors import InputError
-from poseidon.paper.exhibits.brute_force import EXHIBIT, core_seconds, duration, settings
+from poseidon.paper.enumerated import core_seconds, duration, settings
+from poseidon.paper.exhibits.brute_force import EXHIBIT
 from poseidon.paper.keep import Keep
 from poseidon.paper.studies.brute_force import STUDY, rows, same_time
 from poseidon.search.local_workers import LocalWorkers
