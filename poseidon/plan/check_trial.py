@@ -149,6 +149,11 @@ def configuration_times(space: Space, kinds: Kinds, layers: Layers) -> Iterator[
         yield _times(space.problem, kinds, chunks, sends)
 
 
+def split_times(space: Space, kinds: Kinds, chunks: Sequence[Layers]) -> PlainTimes:
+    """The times of a configuration with these layers of each stage's chunks (N x V)."""
+    return _times(space.problem, kinds, chunks, _sends(space, kinds))
+
+
 def _splits(total: int, parts: int) -> Iterator[tuple[int, ...]]:
     if parts == 1:
         yield (total,)
