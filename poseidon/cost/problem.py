@@ -9,7 +9,6 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from functools import lru_cache
-from functools import lru_cache
 
 Matrix = tuple[tuple[float, ...], ...]
 

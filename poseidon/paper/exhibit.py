@@ -6,20 +6,11 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
+from poseidon.output.markdown import MarkdownTable
 from poseidon.paper.study import Row, Tables
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
-
-
-@dataclass(frozen=True)
-class MarkdownTable:
-    """A table of a page: cells as text, columns of numbers on the right."""
-
-    header: tuple[str, ...]
-    rows: tuple[tuple[str, ...], ...]
-    numeric: frozenset[int] = frozenset()
-    """Columns that hold numbers, 0-based."""
 
 
 @dataclass(frozen=True)

@@ -5,9 +5,10 @@ from __future__ import annotations
 from collections.abc import Sequence
 from pathlib import Path
 
+from poseidon.output.markdown import MarkdownTable, anchor, table_lines
 from poseidon.paper.conduct import Evaluation
 from poseidon.paper.drawing import write_plots
-from poseidon.paper.exhibit import Exhibit, MarkdownTable
+from poseidon.paper.exhibit import Exhibit
 from poseidon.paper.exhibit_files import Shown
 from poseidon.paper.identity import Effort
 from poseidon.paper.page_conditions import conditions
@@ -99,23 +100,3 @@ def _measured(found: StudyRows) -> str:
         return f"`{found.study.name}`: no rows."
     when = days[0] if len(days) == 1 else f"{days[0]} to {days[-1]}"
     return f"Rows `{found.study.name}`: measured on {when}, load of the machine {min(loads):.1f} to {max(loads):.1f}."
-
-
-def table_lines(table: MarkdownTable) -> list[str]:
-    """A table in Markdown."""
-    align = ["---:" if index in table.numeric else "---" for index in range(len(table.header))]
-    return [_line(table.header), _line(align), *(_line([_cell(cell) for cell in row]) for row in table.rows)]
-
-
-def _line(cells: Sequence[str]) -> str:
-    return "| " + " | ".join(cells) + " |"
-
-
-def _cell(text: str) -> str:
-    return text.replace("|", "\\|").replace("\n", " ")
-
-
-def anchor(heading: str) -> str:
-    """The anchor that GitHub gives a heading."""
-    kept = "".join(character for character in heading.lower() if character.isalnum() or character in " -_")
-    return kept.replace(" ", "-")

@@ -6,6 +6,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
+from poseidon.output.markdown import MarkdownTable
 from poseidon.paper.compared import (
     HEXISCALE,
     METIS,
@@ -26,7 +27,6 @@ from poseidon.paper.compared import (
     time_of,
 )
 from poseidon.paper.drawing import grouped_bars
-from poseidon.paper.exhibit import MarkdownTable
 from poseidon.paper.study import Row, Tables
 
 if TYPE_CHECKING:

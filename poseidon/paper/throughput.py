@@ -6,6 +6,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
+from poseidon.output.markdown import MarkdownTable
 from poseidon.output.numbers import percent
 from poseidon.paper.compared import (
     HEXISCALE,
@@ -28,7 +29,6 @@ from poseidon.paper.compared import (
     setting_label,
 )
 from poseidon.paper.drawing import grouped_bars
-from poseidon.paper.exhibit import MarkdownTable
 from poseidon.paper.study import Row, Tables
 
 if TYPE_CHECKING:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
+from poseidon.output.markdown import MarkdownTable, anchor, table_lines
 from poseidon.validate.comparison import Comparison, Target, largest_absolute, mean_absolute
 
 HEADER = """# Accuracy
@@ -27,15 +28,19 @@ def accuracy_page(comparisons: Sequence[Comparison], plots: Sequence[str] = ()) 
 
 
 def _overview(comparisons: Sequence[Comparison]) -> str:
-    lines = ["| comparison | must hold | value | limit | |", "| --- | --- | ---: | ---: | --- |"]
-    for comparison in comparisons:
-        for index, target in enumerate(comparison.targets):
-            link = f"[{comparison.name}](#{_anchor(comparison.title)})" if index == 0 else ""
-            lines.append(
-                f"| {link} | {_cell(target.description)} | {value_text(target, target.value)} "
-                f"| {target.sense} {value_text(target, target.limit)} | {verdict(target)} |"
-            )
-    return "\n".join([*lines, ""])
+    rows = [
+        (
+            f"[{comparison.name}](#{anchor(comparison.title)})" if index == 0 else "",
+            target.description,
+            value_text(target, target.value),
+            f"{target.sense} {value_text(target, target.limit)}",
+            verdict(target),
+        )
+        for comparison in comparisons
+        for index, target in enumerate(comparison.targets)
+    ]
+    header = ("comparison", "must hold", "value", "limit", "")
+    return "\n".join([*table_lines(MarkdownTable(header, tuple(rows), frozenset((2, 3)))), ""])
 
 
 def _section(comparison: Comparison, has_plot: bool) -> str:
@@ -55,8 +60,7 @@ def _table(comparison: Comparison) -> list[str]:
     relative = comparison.error_kind == "relative"
     grouped, noted = len(comparison.groups) > 1, any(row.note for row in comparison.rows)
     header = ["group"] * grouped + ["row", comparison.basis, "predicted", "error", "use"] + ["note"] * noted
-    align = ["---"] * grouped + ["---", "---:", "---:", "---:", "---"] + ["---"] * noted
-    lines = [_line(header), _line(align)]
+    rows = []
     for row in comparison.rows:
         error = row.error(comparison.error_kind)
         cells = [row.group] * grouped + [
@@ -66,7 +70,9 @@ def _table(comparison: Comparison) -> list[str]:
             f"{100 * error:+.1f} %" if relative else f"{error:+.4f}",
             "held out" if row.held_out else "fit",
         ]
-        lines.append(_line([_cell(cell) for cell in [*cells, *([row.note] * noted)]]))
+        rows.append((*cells, *([row.note] * noted)))
+    numeric = frozenset(grouped + column for column in (1, 2, 3))
+    lines = table_lines(MarkdownTable(tuple(header), tuple(rows), numeric))
     groups = _group_lines(comparison)
     return [*lines, "", *groups, ""] if groups else [*lines, ""]
 
@@ -101,17 +107,3 @@ def value_text(target: Target, value: float) -> str:
 def verdict(target: Target) -> str:
     """One word."""
     return "met" if target.met else "**not met**"
-
-
-def _line(cells: Sequence[str]) -> str:
-    return "| " + " | ".join(cells) + " |"
-
-
-def _cell(text: str) -> str:
-    return text.replace("|", "\\|").replace("\n", " ")
-
-
-def _anchor(title: str) -> str:
-    """The anchor that GitHub gives a heading."""
-    kept = "".join(character for character in title.lower() if character.isalnum() or character in " -")
-    return kept.replace(" ", "-")

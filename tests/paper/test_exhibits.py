@@ -9,6 +9,7 @@ from typing import Any
 
 import pytest
 
+from poseidon.output.markdown import anchor, table_lines
 from poseidon.paper import registry
 from poseidon.paper.compared import (
     POSEIDON,
@@ -22,7 +23,7 @@ from poseidon.paper.compared import (
 from poseidon.paper.exhibit import Exhibit
 from poseidon.paper.exhibit_files import shown_exhibits
 from poseidon.paper.exhibits import figure_2, figure_3, figure_7, figure_8, figure_14, table_1, table_2
-from poseidon.paper.page import anchor, results_page, table_lines
+from poseidon.paper.page import results_page
 from poseidon.paper.search_seconds import scientific, space_of
 from poseidon.paper.study import Tables
 from tests.paper.conftest import EXHIBITS, Finished

@@ -4,8 +4,9 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
+from poseidon.output.markdown import MarkdownTable
 from poseidon.paper.enumerated import Setting, core_seconds, duration, settings
-from poseidon.paper.exhibit import Exhibit, MarkdownTable
+from poseidon.paper.exhibit import Exhibit
 from poseidon.paper.studies.brute_force import same_plan, same_time
 from poseidon.paper.study import Row, Tables
 

@@ -5,7 +5,8 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
-from poseidon.paper.exhibit import Exhibit, MarkdownTable
+from poseidon.output.markdown import MarkdownTable
+from poseidon.paper.exhibit import Exhibit
 from poseidon.paper.palette import COLOURS
 from poseidon.paper.studies.schedules import FREE, OF_TABLE_1, PAPER_SCHEDULES, SCHEDULES
 from poseidon.paper.study import Row, Tables

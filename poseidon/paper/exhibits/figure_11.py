@@ -5,7 +5,8 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
-from poseidon.paper.exhibit import Exhibit, MarkdownTable
+from poseidon.output.markdown import MarkdownTable
+from poseidon.paper.exhibit import Exhibit
 from poseidon.paper.palette import BLACK, BLUE, GREEN, GREY, ORANGE
 from poseidon.paper.studies.ablation import EXACT, VARIANTS
 from poseidon.paper.study import Row, Tables

@@ -6,7 +6,8 @@ from collections.abc import Sequence
 from statistics import median
 from typing import TYPE_CHECKING
 
-from poseidon.paper.exhibit import Exhibit, MarkdownTable
+from poseidon.output.markdown import MarkdownTable
+from poseidon.paper.exhibit import Exhibit
 from poseidon.paper.palette import BLACK, COLOURS, MARKERS
 from poseidon.paper.study import Row, Tables
 

@@ -5,10 +5,11 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import TYPE_CHECKING
 
+from poseidon.output.markdown import MarkdownTable
 from poseidon.output.numbers import percent
 from poseidon.paper.compared import NOTHING, joined, ratio_text, setting_label
 from poseidon.paper.drawing import grouped_bars
-from poseidon.paper.exhibit import Exhibit, MarkdownTable
+from poseidon.paper.exhibit import Exhibit
 from poseidon.paper.shared_links import WORDS
 from poseidon.paper.study import Row, Tables
 

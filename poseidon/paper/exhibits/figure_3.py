@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+from poseidon.output.markdown import MarkdownTable
 from poseidon.output.numbers import percent
 from poseidon.paper.compared import (
     HEXISCALE,
@@ -19,7 +20,7 @@ from poseidon.paper.compared import (
     time_of,
 )
 from poseidon.paper.drawing import grouped_bars, legend_above
-from poseidon.paper.exhibit import Exhibit, MarkdownTable
+from poseidon.paper.exhibit import Exhibit
 from poseidon.paper.palette import COLOURS
 from poseidon.paper.study import Row, Tables
 

@@ -6,7 +6,8 @@ from collections.abc import Sequence
 from itertools import groupby
 from typing import TYPE_CHECKING, Any
 
-from poseidon.paper.exhibit import Exhibit, MarkdownTable
+from poseidon.output.markdown import MarkdownTable
+from poseidon.paper.exhibit import Exhibit
 from poseidon.paper.palette import COLOURS, MARKERS
 from poseidon.paper.studies.ridge import OUTER_CHOICE, RIDGE_S, SETTING
 from poseidon.paper.studies.ridge_problems import ROUNDING, SCHEDULES, SEED

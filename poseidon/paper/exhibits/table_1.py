@@ -4,10 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
+from poseidon.output.markdown import MarkdownTable
 from poseidon.output.numbers import percent
 from poseidon.paper.compared import NOTHING, POSEIDON, SLACK, UNIFORM, WORDS, entries_of, joined, possessive, time_of
 from poseidon.paper.compared import STUDY as COMPARISONS
-from poseidon.paper.exhibit import Exhibit, MarkdownTable
+from poseidon.paper.exhibit import Exhibit
 from poseidon.paper.study import Row, Tables
 
 PRINTED = "paper-plans"
