@@ -27,6 +27,8 @@ ROOMS = (
     "calibrate",
     "validate",
     "compare",
+    "explain",
+    "replan",
     "cli",
 )
 """From left to right: a room imports only from itself and from rooms before it."""

@@ -1,6 +1,7 @@
 from __future__ import annotations
 
 import math
+from itertools import pairwise
 
 from hypothesis import given
 from hypothesis import strategies as st
@@ -45,7 +46,7 @@ def by_sampling(timeline: Timeline) -> tuple[float, float, float, float]:
         cuts |= {item.start_ms, item.end_ms}
     ordered = sorted(cuts)
     parts = [0.0, 0.0, 0.0, 0.0]
-    for start, end in zip(ordered, ordered[1:], strict=False):
+    for start, end in pairwise(ordered):
         middle = (start + end) / 2
         if any(item.start_ms <= middle <= item.end_ms for item in mine):
             parts[0] += end - start
