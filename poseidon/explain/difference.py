@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import math
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from typing import Any
@@ -13,6 +12,13 @@ from poseidon.inputs import Experiment
 from poseidon.inputs.file_model import shown
 from poseidon.plan import Pipeline, Plan
 from poseidon.plan.time_breakdown import PART_NAMES, TimeBreakdown, pipeline_breakdown
+
+STEP_MS = 2.0**-20
+"""Differences are rounded to this, about a nanosecond."""
+
+
+def _stepped(ms: float) -> float:
+    return round(ms / STEP_MS) * STEP_MS
 
 
 @dataclass(frozen=True)
@@ -39,20 +45,19 @@ class Comparison:
 
     @property
     def difference_ms(self) -> float:
-        """What the other plan takes longer."""
-        return self.other.iteration_time_ms - self.this.iteration_time_ms
+        """What the other plan takes longer, to `STEP_MS`."""
+        return _stepped(self.other.iteration_time_ms - self.this.iteration_time_ms)
 
     @property
     def parts_ms(self) -> tuple[float, float, float, float]:
         """The same by `PART_NAMES`: compute of the busiest stage, transfers, bubble, all-reduce.
 
-        They add up to `difference_ms`: the last digit of the largest is set so that they do.
+        Whole multiples of `STEP_MS`, which floating point adds without rounding: they add up to `difference_ms`.
         """
         pairs = zip(self.other_time.parts, self.this_time.parts, strict=True)
-        parts = [other - this for other, this in pairs]
+        parts = [_stepped(other - this) for other, this in pairs]
         largest = max(range(len(parts)), key=lambda index: abs(parts[index]))
-        rest = [-part for index, part in enumerate(parts) if index != largest]
-        parts[largest] = math.fsum((self.difference_ms, *rest))
+        parts[largest] += self.difference_ms - sum(parts)
         return (parts[0], parts[1], parts[2], parts[3])
 
     @property

@@ -42,7 +42,11 @@ class Infeasible:
 
 
 def plan_with(experiment: Experiment, constraint: Constraint, time_limit_s: float | None) -> Plan | NoPlan | Infeasible:
-    """The best plan of the experiment with the settings fixed (NoPlan: the time limit came first)."""
+    """The best plan of the experiment with the settings fixed (NoPlan: the time limit came first).
+
+    Raises InputError where the experiment's profile can't be used at all.
+    """
+    load_profile(experiment, recompute=recompute_modes(experiment))
     try:
         fixed = exact(constrained(experiment, constraint), 1, time_limit_s)
         plan = find_plan(fixed, narrow=lambda choice, problem: narrowed(choice, problem, constraint))

@@ -44,7 +44,8 @@ def _limited(kind: Kind, problem: Problem, most: tuple[int, ...] | None, allowed
 def stage_order(choice: OuterChoice, order: tuple[str, ...] | None) -> tuple[str, ...] | None:
     """The accelerator of each stage: `order` as it is, or, if it names each accelerator once, all stages of each.
 
-    None where `order` is None or does not fit the outer choice.
+    The second only where the number of stages of each accelerator is fixed (no idle devices, no TP degree of each
+    stage's own). None where `order` is None or does not fit the outer choice.
     """
     if order is None:
         return None
