@@ -50,7 +50,7 @@ def find_plan(
     started = time.perf_counter()
     profile = load_profile(experiment, recompute=recompute_modes(experiment))
     choices = list(_narrowed(costs(experiment, profile), narrow))
-    earlier = None if start is None else _earlier(start)
+    earlier = None if start is None else earlier_plan(start)
     problems = (problem for _, problem in choices)
     result = solve(problems, search_options(experiment), report, earlier, backend, journal, resume=resume)
     summary = _summary(experiment, result, time.perf_counter() - started, backend)
@@ -70,7 +70,7 @@ def _narrowed(
             yield choice, smaller
 
 
-def _earlier(plan: Plan) -> EarlierPlan:
+def earlier_plan(plan: Plan) -> EarlierPlan:
     """What a warm start needs of a plan."""
     pipeline = plan.pipeline
     stages = tuple(EarlierStage(stage.kind, stage.layers) for stage in pipeline.stages)

@@ -101,13 +101,14 @@ class PieceBytes:
         self._type_of_layer = [types.index(name) for name in model.layer_types]
 
     def of_stage(self, index: int) -> Mapping[Key, float]:
-        """For everything that a stage keeps."""
+        """For everything that a stage keeps, and for every layer that it might keep."""
         pipeline = self._pipeline
         stage = pipeline.stages[index]
         at = RowKey(stage.accelerator, stage.tp, pipeline.micro_batch_of(stage))
         recompute = next(mode for mode in self._experiment.training.recompute_modes if mode == pipeline.recompute)
         rows = part_rows(self._profile, self._experiment, at, recompute)
-        return dict(self._sizes(rows, parts_of(pipeline, index), stage.tp))
+        layers = range(self._experiment.model.num_layers)
+        return dict(self._sizes(rows, (*layers, *parts_of(pipeline, index)), stage.tp))
 
     def _sizes(self, rows: PartRows, parts: tuple[int, ...], tp: int) -> Iterator[tuple[Key, float]]:
         pieces = self._grid // tp

@@ -3,27 +3,27 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 
-from poseidon.cost import no_choice_error, outer_choices
+from poseidon.cost import OuterChoice, ProblemBuilder, no_choice_error, outer_choices
 from poseidon.cost.outer import recompute_modes
+from poseidon.cost.problem import Problem
 from poseidon.errors import InputError
 from poseidon.inputs import Experiment
-from poseidon.plan import NoPlan, Pipeline, Plan, Verdict
-from poseidon.plan.check_layout import check_devices
+from poseidon.plan import NoPlan, Pipeline, Plan, assured, build_plan
 from poseidon.planner import find_plan
 from poseidon.profile import load_profile
 from poseidon.replan.added import Addition
-from poseidon.replan.holdings import Holding, Key, PieceBytes, grid_of, holdings
-from poseidon.replan.moves import DeviceMoves, moves_of, transfers_ms
+from poseidon.replan.candidates import Choices, like_before, solution_of
+from poseidon.replan.chooser import Candidate, Chooser
+from poseidon.replan.moves import DeviceMoves, transfers_ms
+from poseidon.replan.nearby import can_be_split_anew, kept_most
 from poseidon.replan.new_cluster import Node, Wishes, new_experiment
-from poseidon.replan.places import Device, Placed, best_places
-from poseidon.search.result import status_of
+from poseidon.search.result import Counters, SearchResult, Solution, SolutionStatus, TerminationReason, status_of
 from poseidon.search.tolerance import TIE, relative_gap
 
-CANDIDATES = 8
-"""Plans, each the best of its outer choice, among which a tolerance may choose."""
+ROUNDS = 3
+"""How often layers are split anew for the nodes that the last split has put them on."""
 
 
 @dataclass(frozen=True)
@@ -73,8 +73,8 @@ class Replanned:
 def replan(
     old: Plan, nodes: tuple[Node, ...], addition: Addition, wishes: Wishes | None = None, tolerance: float = 0.0
 ) -> Replanned | Refused | NoPlan:
-    """The best plan on the new cluster's nodes; with a tolerance, of the plans that are slower by no more than that
-    fraction the one with fewest bytes to move (NoPlan: stopped before any plan was found).
+    """The best plan on the new cluster's nodes; with a tolerance, of the plans found that are slower by no more than
+    that fraction the one with fewest bytes to move (NoPlan: stopped before any plan was found).
 
     Raises InputError when the profile can't be used for the new cluster.
     """
@@ -83,24 +83,28 @@ def replan(
         experiment = new_experiment(old.experiment, nodes, addition, wishes)
     except InputError as error:
         return Refused("; ".join(str(mistake) for mistake in error.mistakes[:3]), None)
-    found = outer_choices(experiment)
-    if not found.choices:
+    if not outer_choices(experiment).choices:
         return Refused(_no_choice(experiment), experiment)
-    top = CANDIDATES if tolerance else 1
-    searched = experiment.model_copy(update={"search": experiment.search.model_copy(update={"top": top})})
-    plan = find_plan(searched, start=old)
+    choices: dict[str, tuple[OuterChoice, Problem]] = {}
+
+    def noted(choice: OuterChoice, problem: Problem) -> Problem:
+        choices[choice.name] = (choice, problem)
+        return problem
+
+    plan = find_plan(experiment, start=old, narrow=noted)
     if isinstance(plan, NoPlan):
-        return Refused(plan.reason, experiment) if plan.status == "infeasible" else plan
+        return Refused(plan.reason, experiment) if plan.status is SolutionStatus.INFEASIBLE else plan
     started = time.perf_counter()
-    chooser = _Chooser(old, nodes, experiment)
-    best_ms = plan.pipeline.iteration_time_ms
-    limit_ms = best_ms * (1 + max(tolerance, TIE))
-    candidates = [item for item in (plan.pipeline, *plan.alternatives) if item.iteration_time_ms <= limit_ms]
-    chosen = min((chooser.placed(item) for item in candidates), key=lambda item: item.moved_bytes)
-    new = _as_plan(plan, candidates, chosen, experiment)
+    limit_ms = plan.pipeline.iteration_time_ms * (1 + max(tolerance, TIE))
+    best = solution_of(plan.pipeline, choices[plan.pipeline.outer_choice][1])
+    solutions = [best, *(like_before(old, choices, limit_ms) if tolerance else ())]
+    builder = _Builder(plan, choices)
+    chooser = Chooser(old, nodes, experiment)
+    candidates = [_with_fewer_moves(solution, builder, chooser, limit_ms) for solution in solutions]
+    chosen = min(candidates, key=lambda item: (item.moved_bytes, item.pipeline.iteration_time_ms))
     return Replanned(
         old=old,
-        new=new,
+        new=_as_plan(plan, chosen.pipeline),
         nodes=nodes,
         grid=chosen.grid,
         moves=chosen.moves,
@@ -110,84 +114,53 @@ def replan(
     )
 
 
+def _with_fewer_moves(solution: Solution, builder: _Builder, chooser: Chooser, limit_ms: float) -> Candidate:
+    """The solution on its best nodes; its layers split anew within the time limit where that moves fewer bytes."""
+    best = chooser.placed(builder.pipeline(solution))
+    for _ in range(ROUNDS if can_be_split_anew(solution.problem) else 0):
+        other = kept_most(solution, chooser.kept_by_layer(best), limit_ms)
+        if other.stages == solution.stages:
+            break
+        candidate = chooser.placed(builder.pipeline(other))
+        if candidate.moved_bytes >= best.moved_bytes:
+            break
+        solution, best = other, candidate
+    return best
+
+
+class _Builder:
+    """Makes pipelines of solutions."""
+
+    def __init__(self, plan: Plan, choices: Choices) -> None:
+        self._plan, self._choices = plan, choices
+        experiment = plan.experiment
+        self._builder = ProblemBuilder(experiment, load_profile(experiment, recompute=recompute_modes(experiment)))
+
+    def pipeline(self, solution: Solution) -> Pipeline:
+        """The pipeline of a solution, checked; the plan's own where it is that."""
+        own = self._plan.pipeline
+        choice, problem = self._choices[solution.name]
+        if solution.name == own.outer_choice and solution.stages == solution_of(own, problem).stages:
+            return own
+        unproven = SearchResult(
+            SolutionStatus.FEASIBLE, TerminationReason.COMPLETE, (solution,), 0.0, 0.0, Counters(), len(self._choices)
+        )
+        return assured(build_plan(self._builder, {choice.name: choice}, unproven, self._plan.search)).pipeline
+
+
 def _no_choice(experiment: Experiment) -> str:
     mistakes = no_choice_error(experiment, outer_choices(experiment).refusals).mistakes
     return mistakes[0].message.removeprefix("no plan is possible: ")
 
 
-@dataclass(frozen=True)
-class _Candidate:
-    """A pipeline on its physical nodes, with its moves."""
-
-    original: Pipeline
-    pipeline: Pipeline
-    grid: int
-    moves: tuple[DeviceMoves, ...]
-
-    @property
-    def moved_bytes(self) -> float:
-        return sum(move.received_bytes + move.loaded_bytes for move in self.moves)
-
-
-class _Chooser:
-    """Puts pipelines on the nodes that have most of what they need."""
-
-    def __init__(self, old: Plan, nodes: Sequence[Node], experiment: Experiment) -> None:
-        self._old, self._experiment = old, experiment
-        self._profile = load_profile(experiment, recompute=recompute_modes(experiment))
-        self._now_of = {
-            (node.was, was): (number, index)
-            for number, node in enumerate(nodes)
-            if node.was is not None
-            for index, was in enumerate(node.devices)
-        }
-
-    def placed(self, pipeline: Pipeline) -> _Candidate:
-        """The pipeline on its best places; the plan takes as long there."""
-        grid = grid_of((self._old.pipeline, pipeline))
-        kept = self._kept(grid)
-        moved = best_places(pipeline, self._experiment.cluster, self._placed(pipeline, kept, grid))
-        finding = check_devices(self._experiment, moved)
-        assert finding.verdict is not Verdict.WRONG, finding.detail
-        moves = moves_of(self._placed(moved, kept, grid), self._experiment.cluster)
-        return _Candidate(pipeline, moved, grid, moves)
-
-    def _kept(self, grid: int) -> dict[Device, Holding]:
-        """What the devices that are left have, by their new names."""
-        sharded = self._old.experiment.training.distributed_optimizer
-        held = by_device(self._old.pipeline, holdings(self._old.pipeline, sharded=sharded, grid=grid))
-        return {self._now_of[was]: holding for was, holding in held.items() if was in self._now_of}
-
-    def _placed(self, pipeline: Pipeline, kept: Mapping[Device, Holding], grid: int) -> Placed:
-        sharded = self._experiment.training.distributed_optimizer
-        wanted = by_device(pipeline, holdings(pipeline, sharded=sharded, grid=grid))
-        sizes = PieceBytes(self._experiment, self._profile, pipeline, grid)
-        piece_bytes: dict[Device, Mapping[Key, float]] = {}
-        for index, stage in enumerate(pipeline.stages):
-            of_stage = sizes.of_stage(index)
-            piece_bytes |= {(part.node, device): of_stage for part in stage.devices for device in part.devices}
-        return Placed(kept, wanted, piece_bytes)
-
-
-def by_device(pipeline: Pipeline, held: Sequence[Sequence[Holding]]) -> dict[Device, Holding]:
-    """What each device holds, in the order of ranks; `held` is by stage and rank within it."""
-    result: dict[Device, Holding] = {}
-    for stage, ranks in zip(pipeline.stages, held, strict=True):
-        devices = [(part.node, device) for part in stage.devices for device in part.devices]
-        result |= dict(zip(devices, ranks, strict=True))
-    return result
-
-
-def _as_plan(plan: Plan, candidates: Sequence[Pipeline], chosen: _Candidate, experiment: Experiment) -> Plan:
-    """The search's plan with the chosen pipeline as its own."""
-    time_ms = chosen.pipeline.iteration_time_ms
+def _as_plan(plan: Plan, pipeline: Pipeline) -> Plan:
+    """The search's plan with another pipeline as its own, and what is proven about that one."""
+    time_ms = pipeline.iteration_time_ms
     lower_bound_ms = min(plan.lower_bound_ms, time_ms)
     return replace(
         plan,
         status=status_of(time_ms, lower_bound_ms),
-        pipeline=chosen.pipeline,
+        pipeline=pipeline,
         lower_bound_ms=lower_bound_ms,
         gap=relative_gap(time_ms, lower_bound_ms),
-        experiment=experiment,
-        alternatives=tuple(item for item in candidates if item is not chosen.original),
     )

@@ -6,7 +6,7 @@ from the plan files alone.
 
 from __future__ import annotations
 
-from itertools import permutations, product
+from itertools import permutations
 from typing import Any
 
 Atom = tuple[str, str, int]
@@ -62,21 +62,26 @@ def most_kept(
     """
     best = 0.0
     for nodes, num_devices in pools:
-        pool_best = 0.0
-        for order in permutations(nodes):
-            kept = 0.0
-            for place, node in zip(nodes, order, strict=True):
-                kept += max(
-                    sum(
-                        size((place, i), atom)
-                        for i, j in enumerate(inside)
-                        for atom in wanted.get((place, i), set()) & has.get((node, j), set())
-                    )
-                    for inside in permutations(range(num_devices))
-                )
-            pool_best = max(pool_best, kept)
-        best += pool_best
+        numbers = range(len(nodes))
+        kept = [[_kept_inside(wanted, has, place, node, num_devices, size) for node in nodes] for place in nodes]
+        best += max(sum(kept[i][j] for i, j in enumerate(order)) for order in permutations(numbers))
     return best
 
 
-__all__ = ["held_atoms", "listed_atoms", "most_kept", "product", "survivors_atoms"]
+def _kept_inside(
+    wanted: dict[Device, set[Atom]],
+    has: dict[Device, set[Atom]],
+    place: int,
+    node: int,
+    num_devices: int,
+    size: Any,
+) -> float:
+    """The most bytes that can stay where the places of one node are handed to the devices of another."""
+    kept = [
+        [
+            sum(size((place, i), atom) for atom in wanted.get((place, i), set()) & has.get((node, j), set()))
+            for j in range(num_devices)
+        ]
+        for i in range(num_devices)
+    ]
+    return max(sum(kept[i][j] for i, j in enumerate(order)) for order in permutations(range(num_devices)))
