@@ -11,16 +11,19 @@ from rich.text import Text
 
 from poseidon.explain.outer_choices import Survey, Weighed, refusal_reasons
 from poseidon.explain.rounding import decimals_of, rounded_parts
-from poseidon.output.console import Columns, is_unicode, rendered
+from poseidon.output.console import Columns, is_unicode, rendered, width_of
 from poseidon.output.numbers import gigabytes, milliseconds, milliseconds_column, percent, plural
 from poseidon.output.plan_view import bar, limits_line, shape_line
 from poseidon.plan import Pipeline, Plan
-from poseidon.plan.time_breakdown import TimeBreakdown
+from poseidon.plan.time_breakdown import PART_NAMES, TimeBreakdown
 from poseidon.search.result import SolutionStatus, TerminationReason
 
 SAME = 1e-9
 """Times within this fraction count as equal (contract: what `optimal` means)."""
 SHOWN_REFUSALS = 3
+SHOWN_BOUNDS = 4
+WIDE = 100
+"""Columns of a line that has room for the reason beside its numbers."""
 
 
 def explanation_text(plan: Plan, time: TimeBreakdown, survey: Survey, stream: TextIO, *, everything: bool) -> str:
@@ -47,15 +50,25 @@ def _parts(
     others = [item for item in survey.weighed if item.name != pipeline.outer_choice]
     timed, unfit = [item for item in others if item.fits], [item for item in others if not item.fits]
     if timed:
+        shown = timed if everything else _shown(timed)
         yield Text("")
-        yield _timed(timed, pipeline, time, stream)
+        yield _timed(shown, pipeline, time, stream)
+        if len(timed) > len(shown):
+            least = milliseconds(min(item.least_ms for item in timed if item not in shown))
+            yield Text(f"and {len(timed) - len(shown)} more, which take at least {least} ms.")
         yield Text("compute to all-reduce: what its best plan takes longer (+) or shorter (-) there than this one, ms.")
         if any(item.pipeline is None for item in timed):
-            yield Text(">= : not worked out; none of its plans is faster. --all works everything out.")
+            yield Text(">=: no plan of it is faster than this; --all works out its best plan.")
     if unfit:
         yield Text("")
         yield _unfit(unfit, stream, everything)
     yield from _refused(survey, everything)
+
+
+def _shown(timed: Sequence[Weighed]) -> list[Weighed]:
+    """Those that were worked out, and the first that have only a bound."""
+    bounded = [item for item in timed if item.pipeline is None][:SHOWN_BOUNDS]
+    return [item for item in timed if item.pipeline is not None or item in bounded]
 
 
 def spent_line(pipeline: Pipeline, time: TimeBreakdown) -> str:
@@ -129,7 +142,9 @@ def _stages(pipeline: Pipeline, time: TimeBreakdown, stream: TextIO) -> Table:
 def _timed(items: Sequence[Weighed], pipeline: Pipeline, time: TimeBreakdown, stream: TextIO) -> Table:
     columns = Columns(stream, "Other outer choices: their best plans")
     columns.name("Outer choice")
-    columns.number("PP", "compute", "transfers", "bubble", "all-reduce", "ms", "slower")
+    columns.number("PP", *PART_NAMES, "ms", "slower")
+    if wide := width_of(stream) >= WIDE:
+        columns.name("Loses by")
     for item in items:
         slower = item.least_ms / pipeline.iteration_time_ms - 1
         if item.time is None or item.pipeline is None:
@@ -145,8 +160,17 @@ def _timed(items: Sequence[Weighed], pipeline: Pipeline, time: TimeBreakdown, st
                     signed=True,
                 )
             )
-        columns.row(item.name, str(item.num_stages), *deltas, shown, f"{100 * slower:.1f} %")
+        reason = [_reason(item, time)] if wide else []
+        columns.row(item.name, str(item.num_stages), *deltas, shown, f"{100 * slower:.1f} %", *reason)
     return columns.table()
+
+
+def _reason(item: Weighed, time: TimeBreakdown) -> str:
+    """The part that its best plan loses most by."""
+    if item.time is None:
+        return "its bound"
+    losses = [theirs - ours for theirs, ours in zip(item.time.parts, time.parts, strict=True)]
+    return PART_NAMES[losses.index(max(losses))]
 
 
 def _unfit(items: Sequence[Weighed], stream: TextIO, everything: bool) -> Table:

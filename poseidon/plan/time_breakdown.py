@@ -8,8 +8,11 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
 from poseidon.plan.plan import Pipeline
-from poseidon.plan.timing import pipeline_timeline
+from poseidon.plan.timing import critical_path_shares, pipeline_timeline
 from poseidon.simulate import AllReduceStep, OperationStep, Step, Timeline, TransferStep
+
+SAME = 1e-9
+"""Stages whose work differs by less than this fraction have the same; it is a sum of many durations."""
 
 
 @dataclass(frozen=True)
@@ -47,9 +50,12 @@ def pipeline_breakdown(pipeline: Pipeline) -> TimeBreakdown:
 
 
 def time_breakdown(timeline: Timeline) -> TimeBreakdown:
-    """The breakdown of a simulated iteration. Of several stages with the most work the first counts."""
-    work = [stage.compute_ms for stage in timeline.stages]
-    busiest = work.index(max(work))
+    """The breakdown of a simulated iteration.
+
+    Of several stages with the most work the one counts that the critical path spends most time on, as in the line that
+    says what limits a plan.
+    """
+    busiest = _busiest(timeline)
     computing = _computing(timeline, busiest)
     waits: dict[type[Step], list[float]] = {TransferStep: [], AllReduceStep: []}
     for step in timeline.critical_path:
@@ -60,6 +66,13 @@ def time_breakdown(timeline: Timeline) -> TimeBreakdown:
     # What is left is worked out from the others as they are rounded, so that the four add up.
     bubble_ms = math.fsum((timeline.iteration_time_ms, -compute_ms, -transfers_ms, -all_reduce_ms))
     return TimeBreakdown(busiest, compute_ms, transfers_ms, max(0.0, bubble_ms), all_reduce_ms)
+
+
+def _busiest(timeline: Timeline) -> int:
+    work = [stage.compute_ms for stage in timeline.stages]
+    alike = [stage for stage, work_ms in enumerate(work) if work_ms >= max(work) * (1 - SAME)]
+    on_path = critical_path_shares(timeline).stages
+    return max(alike, key=lambda stage: (on_path[stage], -stage))
 
 
 Interval = tuple[float, float]

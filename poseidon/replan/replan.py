@@ -91,7 +91,9 @@ def replan(
         choices[choice.name] = (choice, problem)
         return problem
 
-    plan = find_plan(experiment, start=old, narrow=noted)
+    # The old plan takes the place of random samples.
+    searched = experiment.search.model_copy(update={"warmup_samples": 0})
+    plan = find_plan(experiment.model_copy(update={"search": searched}), start=old, narrow=noted)
     if isinstance(plan, NoPlan):
         return Refused(plan.reason, experiment) if plan.status is SolutionStatus.INFEASIBLE else plan
     started = time.perf_counter()
@@ -104,7 +106,7 @@ def replan(
     chosen = min(candidates, key=lambda item: (item.moved_bytes, item.pipeline.iteration_time_ms))
     return Replanned(
         old=old,
-        new=_as_plan(plan, chosen.pipeline),
+        new=_as_plan(plan, chosen.pipeline, experiment),
         nodes=nodes,
         grid=chosen.grid,
         moves=chosen.moves,
@@ -153,7 +155,7 @@ def _no_choice(experiment: Experiment) -> str:
     return mistakes[0].message.removeprefix("no plan is possible: ")
 
 
-def _as_plan(plan: Plan, pipeline: Pipeline) -> Plan:
+def _as_plan(plan: Plan, pipeline: Pipeline, experiment: Experiment) -> Plan:
     """The search's plan with another pipeline as its own, and what is proven about that one."""
     time_ms = pipeline.iteration_time_ms
     lower_bound_ms = min(plan.lower_bound_ms, time_ms)
@@ -163,4 +165,5 @@ def _as_plan(plan: Plan, pipeline: Pipeline) -> Plan:
         pipeline=pipeline,
         lower_bound_ms=lower_bound_ms,
         gap=relative_gap(time_ms, lower_bound_ms),
+        experiment=experiment,
     )

@@ -3,6 +3,7 @@ from __future__ import annotations
 import math
 from itertools import pairwise
 
+import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
@@ -12,7 +13,7 @@ from poseidon.simulate import AllReduceStep, OperationStep, Timeline, TransferSt
 
 
 def test_the_parts_by_hand() -> None:
-    """One micro-batch, 25 ms: stage 0 has 1 + 6 of work, stage 1 has 3 + 4; the first of the two counts.
+    """One micro-batch, 25 ms: stage 0 has 1 + 6 of work, stage 1 has 3 + 4, all of it on the path; the first counts.
 
     While stage 0 waits the path is in a message for 2 ms, in stage 1 for 7, in a message for 5; its all-reduce takes 4.
     """
@@ -33,13 +34,13 @@ def test_a_message_that_the_busiest_stage_computes_through_is_hidden() -> None:
     transfers = [step for step in timeline.critical_path if isinstance(step, TransferStep)]
     on_path = sum(step.end_ms - step.start_ms for step in transfers)
     assert on_path == 1.5
-    assert time_breakdown(timeline).transfers_ms == by_sampling(timeline)[1]
+    assert time_breakdown(timeline).transfers_ms == by_sampling(timeline, 0)[1]
 
 
-def by_sampling(timeline: Timeline) -> tuple[float, float, float, float]:
+def by_sampling(timeline: Timeline, busiest: int) -> tuple[float, float, float, float]:
     """The breakdown the slow way: cut the iteration at every start and end, and look at each piece."""
     work = [stage.compute_ms for stage in timeline.stages]
-    busiest = work.index(max(work))
+    assert work[busiest] == pytest.approx(max(work), rel=1e-8)
     mine = [item for item in timeline.operations() if item.stage == busiest]
     cuts = {0.0, timeline.iteration_time_ms}
     for item in (*mine, *timeline.critical_path):
@@ -72,5 +73,14 @@ def test_it_is_what_looking_at_every_piece_gives(data: st.DataObject, num_stages
     breakdown = time_breakdown(timeline)
     assert math.fsum(breakdown.parts) == timeline.iteration_time_ms
     assert min(breakdown.parts) >= 0
-    for part, expected in zip(breakdown.parts, by_sampling(timeline), strict=True):
+    for part, expected in zip(breakdown.parts, by_sampling(timeline, breakdown.busiest), strict=True):
         assert math.isclose(part, expected, abs_tol=1e-9)
+
+
+def test_of_stages_with_as_much_work_the_one_on_the_path_counts() -> None:
+    """Two stages of 2 ms; the path follows stage 1, which the other waits for at the end."""
+    times = stage_times(
+        [1.0, 1.0], [1.0, 1.0], send_forward_ms=[0.0, 0.0], send_backward_ms=[0.0, 0.0], all_reduce_ms=[0.0, 5.0]
+    )
+    timeline = simulate(get_schedule("1f1b").order(2, 4), times)
+    assert time_breakdown(timeline).busiest == 1
