@@ -159,7 +159,7 @@ def _values(experiment: Experiment, rest: Constraint, key: str) -> Iterator[int]
             case "dp":
                 yield choice.dp
             case "tp":
-                yield choice.tp
+                yield from (placement.tp for placement in choice.layout.placements)
             case "pp":
                 yield choice.num_stages
             case "micro_batch_size":

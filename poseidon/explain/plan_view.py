@@ -22,7 +22,7 @@ SAME = 1e-9
 """Times within this fraction count as equal (contract: what `optimal` means)."""
 SHOWN_REFUSALS = 3
 SHOWN_BOUNDS = 4
-WIDE = 100
+WIDE = 110
 """Columns of a line that has room for the reason beside its numbers."""
 
 
@@ -160,7 +160,7 @@ def _timed(items: Sequence[Weighed], pipeline: Pipeline, time: TimeBreakdown, st
                     signed=True,
                 )
             )
-        reason = [_reason(item, time)] if wide else []
+        reason = [_reason(item, time) if slower >= -SAME else "is faster"] if wide else []
         columns.row(item.name, str(item.num_stages), *deltas, shown, f"{100 * slower:.1f} %", *reason)
     return columns.table()
 

@@ -147,7 +147,7 @@ def test_a_file_that_is_no_plan(cli: Any, tmp_path: Path) -> None:
             assert ran.err.startswith(f"{path}: ")
 
 
-@pytest.mark.parametrize("columns", [80, 99, 100, 160])
+@pytest.mark.parametrize("columns", [80, 109, 110, 160])
 def test_lines_fit(cli: Any, plan: Path, other: Path, monkeypatch: Any, columns: int) -> None:
     monkeypatch.setenv("COLUMNS", str(columns))
     for command in (("explain", plan), ("explain", plan, "--against", other)):

@@ -89,6 +89,7 @@ def test_it_finds_what_trying_everything_finds(
         ("pp=3", {}, "3 stages do not use every device of the cluster; numbers of stages that do: 2, 4", "pp=2"),
         ("dp=3", {}, "3 x micro-batch divides the global batch 16 for none of micro_batch_sizes [1, 2]", "dp=2"),
         ("tp=3", {}, "3 does not divide the model's 8 attention heads", "tp=2"),
+        ("tp=3", {"tp": "per-stage"}, "3 does not divide the model's 8 attention heads", "tp=2"),
         ("layers=4,2,2", {}, "3 numbers of layers ask for 3 stages; there can be 2, 4", None),
         ("order=fast,slow,fast", {}, "neither one for each stage", "order="),
         ("order=fast,slow,fast,slow", {}, "each stage would find room for itself, but not all of them in this", None),
