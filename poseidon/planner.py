@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from pathlib import Path
 
 from poseidon.cost import ProblemBuilder, costs, memory_shortfall
-from poseidon.cost.outer import recompute_modes
+from poseidon.cost.outer import OuterChoice, recompute_modes
+from poseidon.cost.problem import Problem
 from poseidon.errors import InputError, Mistake
 from poseidon.inputs import Experiment, SearchSettings
 from poseidon.plan import NoPlan, Plan, SearchSummary, assured, build_plan
@@ -21,6 +22,9 @@ from poseidon.search.static_policy import static_refusal
 from poseidon.search.warm_start import EarlierPlan, EarlierStage
 from poseidon.search.watch import Progress
 
+Narrow = Callable[[OuterChoice, Problem], Problem | None]
+"""Makes the problem of an outer choice smaller, or drops it (None)."""
+
 
 def find_plan(
     experiment: Experiment,
@@ -30,21 +34,23 @@ def find_plan(
     journal: Path | None = None,
     *,
     resume: bool = False,
+    narrow: Narrow | None = None,
 ) -> Plan | NoPlan:
     """The best plan of an experiment, checked (`poseidon.plan.check`), or why there is none.
 
     `report` is called with the progress a few times a second; `start` is an earlier plan, of this cluster or of one
     much like it, that the search begins from. `backend` is where to search (default: in this process); `journal` is the
-    file that keeps the progress of a search that is not over, which another one goes on from with `resume`. Ctrl-C ends
-    the search with the best plan so far. Raises InputError when the model, the cluster and the batch allow no outer
-    choice at all, the profile can't be used or the journal is of another search.
+    file that keeps the progress of a search that is not over, which another one goes on from with `resume`. `narrow`
+    leaves a part of the space to search. Ctrl-C ends the search with the best plan so far. Raises InputError when the
+    model, the cluster and the batch allow no outer choice at all, the profile can't be used or the journal is of
+    another search.
     """
     if experiment.search.policy in RIVALS:
         return rival_plan(experiment, report)
     started = time.perf_counter()
     profile = load_profile(experiment, recompute=recompute_modes(experiment))
-    choices = list(costs(experiment, profile))
-    earlier = None if start is None else _earlier(start)
+    choices = list(_narrowed(costs(experiment, profile), narrow))
+    earlier = None if start is None else earlier_plan(start)
     problems = (problem for _, problem in choices)
     result = solve(problems, search_options(experiment), report, earlier, backend, journal, resume=resume)
     summary = _summary(experiment, result, time.perf_counter() - started, backend)
@@ -55,7 +61,16 @@ def find_plan(
     return assured(build_plan(ProblemBuilder(experiment, profile), named, result, summary))
 
 
-def _earlier(plan: Plan) -> EarlierPlan:
+def _narrowed(
+    choices: Iterator[tuple[OuterChoice, Problem]], narrow: Narrow | None
+) -> Iterator[tuple[OuterChoice, Problem]]:
+    for choice, problem in choices:
+        smaller = problem if narrow is None else narrow(choice, problem)
+        if smaller is not None:
+            yield choice, smaller
+
+
+def earlier_plan(plan: Plan) -> EarlierPlan:
     """What a warm start needs of a plan."""
     pipeline = plan.pipeline
     stages = tuple(EarlierStage(stage.kind, stage.layers) for stage in pipeline.stages)

@@ -28,6 +28,8 @@ ROOMS = (
     "validate",
     "compare",
     "paper",
+    "explain",
+    "replan",
     "cli",
 )
 """From left to right: a room imports only from itself and from rooms before it."""

@@ -16,10 +16,12 @@ from poseidon.cli.compare import compare
 from poseidon.cli.costs import costs
 from poseidon.cli.count import count
 from poseidon.cli.exit_codes import ExitCode
+from poseidon.cli.explain import explain
 from poseidon.cli.export import export
 from poseidon.cli.import_profile import import_profile
 from poseidon.cli.paper import paper
 from poseidon.cli.profile import profile
+from poseidon.cli.replan import replan
 from poseidon.cli.search import search
 from poseidon.cli.simulate import simulate
 from poseidon.cli.solve import solve
@@ -47,7 +49,9 @@ COMMANDS = (
     search,
     compare,
     verify,
+    explain,
     export,
+    replan,
     simulate,
     count,
     costs,

@@ -91,6 +91,14 @@ def memory_shortfall(experiment: Experiment, profile: Profile | None = None) -> 
     return _described(experiment, closest, tuple(_remedies(experiment, loaded)))
 
 
+def choice_shortfall(builder: ProblemBuilder, choice: OuterChoice, problem: Problem) -> Shortfall | None:
+    """The closest miss of one outer choice, without remedies; None when some arrangement of its stages holds all
+    layers.
+    """
+    miss = _closest_miss(builder, choice, problem)
+    return None if miss is None else _described(builder.experiment, miss, ())
+
+
 def _described(experiment: Experiment, miss: _Miss, remedies: tuple[str, ...]) -> Shortfall:
     accelerator = experiment.cluster.accelerators[miss.placement.accelerator]
     limit = accelerator.usable_memory_bytes * experiment.search.max_memory_fraction

@@ -15,7 +15,10 @@ USAGE = 2
 
 
 def test_the_commands() -> None:
-    expected = "calibrate compare costs count export import paper profile search simulate solve sweep validate verify"
+    expected = (
+        "calibrate compare costs count explain export import paper profile replan search simulate solve sweep validate "
+        "verify"
+    )
     assert " ".join(COMMANDS) == expected
 
 

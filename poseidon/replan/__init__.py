@@ -1,0 +1,1 @@
+"""A new plan after nodes were lost or added, and what has to move for it."""
