@@ -1,5 +1,5 @@
-"""A small experiment for all rooms from the plan on (two nodes of two devices, eight layers, an analytic profile), and
-an option for runs that must leave nothing out.
+"""A small experiment for all rooms from the plan on (two nodes of two devices, eight layers, an analytic profile), an
+option for runs that must leave nothing out, and which tests run in the same worker.
 """
 
 from __future__ import annotations
@@ -62,6 +62,16 @@ def pytest_addoption(parser: pytest.Parser) -> None:
         action="store_true",
         help="a test that would be skipped because a package can't be imported fails",
     )
+
+
+@pytest.hookimpl(optionalhook=True)
+def pytest_xdist_make_scheduler(config: pytest.Config, log: Any) -> Any:
+    """With `-n` alone; another `--dist` is left as it is."""
+    if config.getoption("dist") != "load":
+        return None
+    from tests.scheduling import SharedFirst
+
+    return SharedFirst(config, log)
 
 
 @pytest.hookimpl(wrapper=True)
