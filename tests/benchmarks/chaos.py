@@ -119,17 +119,18 @@ def shared_memory() -> list[Path]:
     return [path for path in shared.glob("poseidon-workers-*") if not Path("/proc", path.name.split("-")[2]).exists()]
 
 
-def run_ray(seed: int, most_blows: int, address: str, nodes: Nodes) -> tuple[Plan, Counter[str]]:
-    """On a Ray cluster of a head and two nodes, all on this machine, which earlier searches may have been done on."""
+def run_ray(seed: int, most_blows: int) -> tuple[Plan, Counter[str]]:
+    """On a Ray cluster of a head and two nodes, all on this machine."""
     rng = random.Random(f"cluster {seed}")
     folder = os.environ["RAY_TMPDIR"]
-    blows: dict[str, Blow] = {
-        "worker": lambda: kill_one(lambda: ray_workers(folder), rng),
-        "actor": lambda: kill_one(lambda: ray_processes(folder, "ray::IncumbentActor"), rng),
-        "node": lambda: nodes.replace(rng),
-    }
-    result = disturbed(seed, ("--ray", address), blows, most_blows)
-    assert wait_until(lambda: not ray_processes(folder, "ray::IncumbentActor")), "an actor is left behind"
+    with cluster() as (address, nodes):
+        blows: dict[str, Blow] = {
+            "worker": lambda: kill_one(lambda: ray_workers(folder), rng),
+            "actor": lambda: kill_one(lambda: ray_processes(folder, "ray::IncumbentActor"), rng),
+            "node": lambda: nodes.replace(rng),
+        }
+        result = disturbed(seed, ("--ray", address), blows, most_blows)
+    assert wait_until(lambda: not ray_processes(folder)), "Ray processes are left behind"
     assert not list(Path(folder).glob("poseidon-incumbent-*")), "the actor's file is left behind"
     return result
 
@@ -172,15 +173,12 @@ def assert_same(plan: Plan, expected: Plan) -> None:
 
 def main() -> None:
     """Runs one seed after the other."""
+    how = {"local": run_local, "ray": run_ray}[sys.argv[1]]
     os.environ["POSEIDON_CHAOS"] = MARK.partition("=")[2]
-    if {"local": True, "ray": False}[sys.argv[1]]:
-        run_all(run_local)
-        return
     with tempfile.TemporaryDirectory(prefix="ray", dir="/tmp", ignore_cleanup_errors=True) as folder:
-        os.environ.update(ray_environment(folder))
-        with cluster() as (address, nodes):
-            run_all(lambda seed, most_blows: run_ray(seed, most_blows, address, nodes))
-        assert wait_until(lambda: not ray_processes(folder)), "Ray processes are left behind"
+        if how is run_ray:
+            os.environ.update(ray_environment(folder))
+        run_all(how)
 
 
 def run_all(how: Callable[[int, int], tuple[Plan, Counter[str]]]) -> None:
