@@ -25,9 +25,10 @@ class Mistake:
     message: str
 
     def __str__(self) -> str:
-        """The mistake as one line."""
+        """The mistake as one printable line, whatever the names in it are."""
         where = ": ".join(part for part in (self.file, self.field) if part)
-        return f"{where}: {self.message}" if where else self.message
+        line = f"{where}: {self.message}" if where else self.message
+        return line if line.isprintable() else "".join(c if c.isprintable() else ascii(c)[1:-1] for c in line)
 
 
 class InputError(PoseidonError):

@@ -35,6 +35,15 @@ def write_whole(target: Path, write: Callable[[str], object]) -> None:
             Path(temporary).unlink(missing_ok=True)
 
 
+def refuse_link(place: Path) -> None:
+    """InputError where a file or folder of ours, inside of the folder that the user named, leads somewhere else.
+
+    A folder that somebody sent along may hold links to other files of the user.
+    """
+    if place.is_symlink():
+        raise InputError(Mistake(str(place), "", "is a link to another place; remove it, or give another folder"))
+
+
 def write_whole_text(target: Path, text: str) -> None:
     """The same for text."""
     write_whole(target, lambda path: Path(path).write_text(text, encoding="utf-8"))

@@ -17,7 +17,7 @@ from ray.util.scheduling_strategies import NodeAffinitySchedulingStrategy
 from poseidon.errors import InputError, Mistake
 from poseidon.search.backend import Listener
 from poseidon.search.shard import Context, Event, Failure, Found, Outcome, Shard
-from ray_jobs.checkpoint import new_checkpoint
+from ray_jobs.checkpoint import new_checkpoint, remove_checkpoint
 from ray_jobs.connect import cluster_cpus, disconnect
 from ray_jobs.incumbent_actor import IncumbentActor, Rules
 from ray_jobs.output import ray_on_standard_error
@@ -217,7 +217,7 @@ class RayBackend:
             ray.get(self._actor.end.remote(last), timeout=END_S)
         with suppress(ray.exceptions.RayError):
             ray.kill(self._actor)
-        self._checkpoint.unlink(missing_ok=True)
+        remove_checkpoint(self._checkpoint)
         if self._leaves_cluster:
             disconnect()
         self._output.close()

@@ -34,16 +34,16 @@ def connect(address: str, num_workers: int | None = None) -> bool:
     """
     if importlib.util.find_spec("ray") is None:
         raise _refused(address, "Ray is not installed (pip install 'ray[default]'); --workers N needs no Ray")
-    import ray
-
-    if ray.is_initialized():
+    if "ray" in sys.modules and _is_connected():
         return False
     os.environ.setdefault("RAY_IGNORE_UNHANDLED_ERRORS", "1")  # the driver says what became of every shard
     if address == "local":
         _start_local(num_workers)
         return True
     target = _target(address)
-    _reach(address, target)
+    _reach(address, target)  # before Ray is loaded, which takes seconds
+    import ray
+
     try:
         with _own_signals(), _at_most(CONNECT_S, _refused(address, NO_HEAD.format(target))):
             ray.init(address=target, logging_level=logging.ERROR, log_to_driver=False)
@@ -51,6 +51,12 @@ def connect(address: str, num_workers: int | None = None) -> bool:
         reason = " ".join(str(error).split())[:200] or type(error).__name__
         raise _refused(address, f"the cluster at {target} does not let this process in: {reason}") from None
     return True
+
+
+def _is_connected() -> bool:
+    import ray
+
+    return bool(ray.is_initialized())
 
 
 def disconnect() -> None:

@@ -129,6 +129,7 @@ class IncumbentActor:
             self._save()
 
     def _save(self) -> None:
+        self._checkpoint.parent.mkdir(mode=0o700, exist_ok=True)  # a new actor may be on another node
         unfinished = self._checkpoint.with_suffix(".new")
         unfinished.write_bytes(pickle.dumps((self._rules, self._is_over, self._incumbents.solutions)))
         unfinished.rename(self._checkpoint)

@@ -1,10 +1,12 @@
-"""A small experiment for all rooms from the plan on: two nodes of two devices, eight layers, an analytic profile."""
+"""A small experiment for all rooms from the plan on (two nodes of two devices, eight layers, an analytic profile), an
+option for runs that must leave nothing out, and which tests run in the same worker.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Generator
 from pathlib import Path
-from typing import Any
+from typing import Any, TypeVar
 
 import pytest
 import yaml
@@ -49,3 +51,43 @@ def write_experiment(tmp_path: Path) -> Callable[..., Path]:
         return path
 
     return write
+
+
+Report = TypeVar("Report", pytest.CollectReport, pytest.TestReport)
+
+
+def pytest_addoption(parser: pytest.Parser) -> None:
+    parser.addoption(
+        "--need-packages",
+        action="store_true",
+        help="a test that would be skipped because a package can't be imported fails",
+    )
+
+
+@pytest.hookimpl(optionalhook=True)
+def pytest_xdist_make_scheduler(config: pytest.Config, log: Any) -> Any:
+    """With `-n` alone; another `--dist` is left as it is."""
+    if config.getoption("dist") != "load":
+        return None
+    from tests.scheduling import SharedFirst
+
+    return SharedFirst(config, log)
+
+
+@pytest.hookimpl(wrapper=True)
+def pytest_make_collect_report(collector: pytest.Collector) -> Generator[None, Any, pytest.CollectReport]:
+    return _needing(collector.config, (yield))
+
+
+@pytest.hookimpl(wrapper=True)
+def pytest_runtest_makereport(item: pytest.Item) -> Generator[None, Any, pytest.TestReport]:
+    return _needing(item.config, (yield))
+
+
+def _needing(config: pytest.Config, report: Report) -> Report:
+    """The report; with `--need-packages` what `pytest.importorskip` skipped has failed."""
+    reason = report.longrepr[2] if report.outcome == "skipped" and isinstance(report.longrepr, tuple) else ""
+    if config.getoption("--need-packages") and "could not import" in reason:
+        report.outcome = "failed"  # type: ignore[assignment]
+        report.longrepr = f"{report.nodeid}: {reason.removeprefix('Skipped: ')} (--need-packages)"
+    return report

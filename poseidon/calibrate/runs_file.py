@@ -25,6 +25,8 @@ from poseidon.inputs.validation import validate
 
 HOLD_OUT_EVERY = 3
 """Where no row says `use`: every third one is held out."""
+COLUMNS = {"runs": ("name", "model", "iteration_ms"), "matmuls": ("m", "k", "n")}
+"""What every row says."""
 Value = TypeVar("Value")
 
 
@@ -78,7 +80,7 @@ class _Reader:
 
     def _rows(self, field: Literal["runs", "matmuls"]) -> Sequence[Mapping[str, Any]]:
         rows = getattr(self.file, field)
-        return read_table(self.source.refer(rows)) if isinstance(rows, str) else tuple(rows)
+        return read_table(self.source.refer(rows), COLUMNS[field]) if isinstance(rows, str) else tuple(rows)
 
     def _place(self, field: Literal["runs", "matmuls"], index: int) -> tuple[str, tuple[str | int, ...]]:
         """File and place of a row in errors; lines of a CSV file are counted with its header."""

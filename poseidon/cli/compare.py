@@ -91,9 +91,11 @@ def _write(result: Comparison, out: Path) -> str:
     from poseidon.compare.parquet import write_comparison
     from poseidon.output.plan_file import prepare_directory, write_plan
     from poseidon.plan.plan import Plan
+    from poseidon.whole_file import refuse_link
 
     for entry in result.entries:
         if isinstance(entry.answer, Plan):
+            refuse_link(out / entry.name)
             prepare_directory(out / entry.name)
             write_plan(entry.answer, out / entry.name)
     return f"\n\nRows: {write_comparison(result, out)}\nPlans: {out}/POLICY/plan.json"

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import Any
@@ -11,6 +10,8 @@ from poseidon.cost.problem import Kind, LayerCost, Matrix, Problem
 from poseidon.cost.problem_model import ProblemModel, matrix
 from poseidon.errors import InputError, Mistake
 from poseidon.inputs.file_model import shown
+from poseidon.inputs.json_document import parse_json
+from poseidon.inputs.limits import MAX_BYTES
 from poseidon.inputs.validation import validate
 
 PROBLEM_SCHEMA = "poseidon.problem/1"
@@ -117,13 +118,19 @@ def read_problems(path: Path) -> Iterator[Problem]:
     """
     if not path.is_file():
         raise InputError(Mistake(str(path), "", "no such file" if not path.exists() else "is not a file"))
-    with path.open(encoding="utf-8", errors="replace") as lines:
-        for number, line in enumerate(lines, start=1):
-            if not line.strip():
-                continue
-            source = f"{path}:{number}"
-            try:
-                data = json.loads(line)
-            except (ValueError, RecursionError) as error:
-                raise InputError(Mistake(source, "", f"is not JSON: {error}")) from None
-            yield problem_from_json(data, source)
+    try:
+        with path.open(encoding="utf-8", errors="replace") as lines:
+            for number, line in enumerate(iter(lambda: lines.readline(MAX_BYTES + 1), ""), start=1):
+                if line.strip():
+                    yield _problem_of_line(line, f"{path}:{number}")
+    except OSError as error:
+        raise InputError(Mistake(str(path), "", f"cannot be read: {error.strerror}")) from None
+
+
+def _problem_of_line(line: str, source: str) -> Problem:
+    if len(line) > MAX_BYTES:
+        raise InputError(Mistake(source, "", f"is too long: at most {MAX_BYTES:,} characters are accepted"))
+    data, mistakes = parse_json(line, source)
+    if mistakes:
+        raise InputError(mistakes)
+    return problem_from_json(data, source)

@@ -8,7 +8,7 @@ from typing import Annotated, Any, Literal
 from pydantic import BeforeValidator, Field
 
 from poseidon.cost.problem import Kind, LayerCost, Matrix, Pool
-from poseidon.inputs.fields import Count, CountOrZero, LayerCount, Switch
+from poseidon.inputs.fields import PRINTABLE, Count, CountOrZero, LayerCount, Switch
 from poseidon.inputs.file_model import FileModel, Problem
 from poseidon.schedule import get_schedule
 
@@ -22,7 +22,7 @@ def _as_list(value: Any) -> Any:
     return (value,) if isinstance(value, int) else value
 
 
-Label = Annotated[str, Field(strict=True, min_length=1, max_length=1_000)]
+Label = Annotated[str, Field(strict=True, min_length=1, max_length=1_000, pattern=PRINTABLE)]
 Milliseconds = Annotated[float, Field(strict=True, ge=0, le=MAX_MS)]
 Limits = Annotated[tuple[CountOrZero, ...], BeforeValidator(_as_list), Field(min_length=1)]
 Rows = tuple[tuple[Milliseconds | None, ...], ...]

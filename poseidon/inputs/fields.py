@@ -42,5 +42,8 @@ Efficiency = Annotated[float, Field(strict=True, ge=1e-3, le=1)]
 Switch = Annotated[bool, Field(strict=True)]
 """true or false."""
 
-Name = Annotated[str, Field(strict=True, min_length=1, max_length=100, pattern=r"^[^\x00-\x1f\x7f]+$")]
+PRINTABLE = r"^[^\p{C}\p{Zl}\p{Zp}]+$"
+"""As `str.isprintable`: no control codes of a terminal, no marks that turn the direction of the text around it."""
+
+Name = Annotated[str, Field(strict=True, min_length=1, max_length=100, pattern=PRINTABLE)]
 """A name: 1 to 100 printable characters."""

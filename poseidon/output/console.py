@@ -91,7 +91,7 @@ class Columns:
         """What rich draws."""
         gap = 1 if width_of(self.stream) < NARROW or not is_unicode(self.stream) else 2
         table = Table(
-            title=self.title,
+            title=None if self.title is None else escape(self.title),
             title_justify="left",
             title_style="bold",
             box=box.SIMPLE_HEAD if is_unicode(self.stream) else None,
@@ -103,7 +103,7 @@ class Columns:
         for header, width in zip(self.headers, self._widths(gap), strict=True):
             justify: JustifyMethod = "left" if header in self.names else "right"
             table.add_column(
-                header, justify=justify, no_wrap=True, overflow="ellipsis", min_width=width, max_width=width
+                escape(header), justify=justify, no_wrap=True, overflow="ellipsis", min_width=width, max_width=width
             )
         for row in self.rows:
             table.add_row(*map(escape, row))

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import re
 import sys
 from collections.abc import Iterable
 from pathlib import Path
@@ -21,9 +22,26 @@ def write_error(text: str) -> None:
     _write(sys.stderr, text)
 
 
+_STYLE = r"\x1b\[[0-9;]*m"
+"""Colours and weights: what rich puts around words on a terminal."""
+_CONTROLS = re.compile(rf"({_STYLE})|[\x00-\x08\x0b-\x1f\x7f-\x9f\u200e\u200f\u2028\u2029\u202a-\u202e\u2066-\u2069]")
+
+
+def harmless(text: str) -> str:
+    """Text that can't move a terminal's cursor, change its title or turn the direction of its lines.
+
+    Names come from files that others wrote. Control codes become what JSON writes for them: results stay the same data.
+    """
+    return text if text.isascii() and text.isprintable() else _CONTROLS.sub(_spelt_out, text)
+
+
+def _spelt_out(match: re.Match[str]) -> str:
+    return match[1] or f"\\u{ord(match[0]):04x}"
+
+
 def _write(stream: TextIO, text: str) -> None:
     encoding = getattr(stream, "encoding", None) or "utf-8"
-    printable = text.encode(encoding, errors="replace").decode(encoding)
+    printable = harmless(text).encode(encoding, errors="replace").decode(encoding)
     try:
         stream.write(printable + "\n")
         stream.flush()

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, NamedTuple, Protocol
 import numpy as np
 
 from poseidon.cost.problem import Problem
+from poseidon.errors import InputError, Mistake
 from poseidon.search._branch_and_bound import BranchAndBound
 from poseidon.search._chunked_search import ChunkedSearch
 from poseidon.search._local_search import LocalSearch
@@ -153,8 +154,16 @@ class ExactSearch:
         self._search = self._searcher(restored_tables(self._graph, *tables.parts))
 
     def load(self, frontier: TreeFrontier, cutoff_ms: float) -> None:
-        """Takes up a part of the work (of this or another search of the same outer choice), on the tables it has."""
+        """Takes up a part of the work (of this or another search of the same outer choice), on the tables it has.
+
+        Raises InputError for one from a file that is no part of it.
+        """
         assert self._search is not None
+        if frontier.is_foreign and not frontier.fits(
+            self._graph.edges, self._arrays.num_stages, self._arrays.num_layers
+        ):
+            message = "holds search nodes that this search has not; remove it, or search without --resume"
+            raise InputError(Mistake("search.journal", "", message))
         self.cutoff_ms, self.plan, self.done = cutoff_ms, None, False
         self.bound_ms = frontier.bound_ms
         tables = self._search.tables

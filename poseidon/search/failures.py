@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import os
 import re
 import tempfile
 from pathlib import Path
@@ -25,7 +24,8 @@ def failure_warnings(driver: Driver) -> tuple[str, ...]:
 
 def _kept(problem: Problem) -> Path:
     """The file that the problem was written to."""
-    name = re.sub(r"[^\w.-]+", "-", problem.name)
-    path = Path(tempfile.gettempdir()) / f"poseidon-failed-{os.getpid()}-{name}.jsonl"
-    path.write_text(json.dumps(problem_to_json(problem)) + "\n", encoding="utf-8")
-    return path
+    name = re.sub(r"[^\w.-]+", "-", problem.name)[:100]
+    handle, path = tempfile.mkstemp(prefix=f"poseidon-failed-{name}-", suffix=".jsonl")
+    with open(handle, "w", encoding="utf-8") as file:
+        file.write(json.dumps(problem_to_json(problem)) + "\n")
+    return Path(path)

@@ -22,6 +22,8 @@ class TreeFrontier:
     rows: Floats
     is_relaxed: bool = False
     """Their edges are those of a stage graph with the counts of the kinds relaxed."""
+    is_foreign: bool = False
+    """It was read from a file, which may hold anything: to be checked before the kernel goes on from it."""
 
     @property
     def bound_ms(self) -> float:
@@ -43,7 +45,25 @@ class TreeFrontier:
     def _part(self, chosen: Ints) -> TreeFrontier:
         rows = np.ascontiguousarray(self.rows[chosen])
         path = np.ascontiguousarray(self.path[: int(rows[:, STAGE].max())])
-        return TreeFrontier(path, rows, self.is_relaxed)
+        return TreeFrontier(path, rows, self.is_relaxed, self.is_foreign)
+
+    def fits(self, edges: Ints, num_stages: int, num_layers: int) -> bool:
+        """Whether its search nodes are some of a stage graph with these `edges` (`StageGraph.edges`)."""
+        if not (_is_table(self.path, 4) and _is_table(self.rows, 5) and len(self.path) < num_stages):
+            return False
+        groups, placed = [0], [0]
+        for edge, layers in self.path[:, :2]:
+            if not (0 <= edge < len(edges) and edges[int(edge), 0] == groups[-1] and 1 <= layers <= num_layers):
+                return False
+            groups.append(int(edges[int(edge), 3]))
+            placed.append(placed[-1] + int(layers))
+        stages, chosen, layers = self.rows[:, 0], self.rows[:, 1], self.rows[:, 2]
+        if not (((stages >= 0) & (stages < len(groups))).all() and ((chosen >= 0) & (chosen < len(edges))).all()):
+            return False
+        at = stages.astype(np.intp)
+        follows = edges[chosen.astype(np.intp), 0] == np.array(groups)[at]
+        has_room = (layers >= 1) & (layers <= num_layers - np.array(placed)[at])
+        return bool((follows & has_room).all())
 
 
 @dataclass(frozen=True)
@@ -77,6 +97,10 @@ class OrderFrontier:
         position[:, -1] = 0
         position[stages, -1] = 1
         return OrderFrontier(position)
+
+
+def _is_table(array: Floats, columns: int) -> bool:
+    return array.dtype == np.float64 and array.ndim == 2 and array.shape[1] == columns
 
 
 Frontier = TreeFrontier | OrderFrontier

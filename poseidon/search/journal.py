@@ -26,11 +26,23 @@ from poseidon.errors import InputError, Mistake
 from poseidon.search.frontier import Frontier, OrderFrontier, TreeFrontier
 from poseidon.search.result import Counters, StageChoice
 from poseidon.search.shard import Context, Found, Outcome
+from poseidon.whole_file import refuse_link
 
 if TYPE_CHECKING:
     from poseidon.search.driver import Driver
 
 SCHEMA = "poseidon.journal/1"
+DAMAGE = (
+    ValueError,
+    LookupError,
+    TypeError,
+    AttributeError,
+    AssertionError,
+    OverflowError,
+    StopIteration,
+    zlib.error,
+)
+"""What a record that is none leads to: it was written by another program, or changed since."""
 FIRST_WRITE_S = 1.0
 """A search that is done before leaves no trace on disk."""
 
@@ -50,6 +62,7 @@ class Journal:
         self._file: BinaryIO | None = None
         self._records: list[dict[str, Any]] = []
         self._is_replaying = False
+        refuse_link(path)
         if resume and path.exists() and path.stat().st_size > 0:
             self._records, length = self._read()
             self._file = path.open("r+b")
@@ -66,18 +79,12 @@ class Journal:
     def replay(self, driver: Driver) -> None:
         """Brings a driver, whose first shards are added, to where the earlier process stopped."""
         self._is_replaying = True
-        for record in self._records:
-            if "found" in record:
-                driver.found(found_from_json(record["found"]))
-            elif "split" in record:
-                shard = driver.take_queued(record["split"])
-                driver.next_number = record["next"]
-                driver.apply_split(shard, record["parts"])
-            else:
-                outcome = outcome_from_json(record["outcome"])
-                shard = driver.take_queued(outcome.number)
-                driver.next_number = record["next"]
-                driver.apply(shard, outcome)
+        for number, record in enumerate(self._records, start=2):
+            try:
+                _replay(record, driver)
+            except DAMAGE as error:
+                message = f"is damaged ({type(error).__name__}); remove it, or search without --resume"
+                raise InputError(Mistake(str(self.path), f"line {number}", message)) from None
         self._is_replaying = False
 
     def note_found(self, found: Found) -> None:
@@ -140,6 +147,20 @@ class Journal:
             )
 
 
+def _replay(record: dict[str, Any], driver: Driver) -> None:
+    if "found" in record:
+        driver.found(found_from_json(record["found"]))
+    elif "split" in record:
+        shard = driver.take_queued(record["split"])
+        driver.next_number = record["next"]
+        driver.apply_split(shard, record["parts"])
+    else:
+        outcome = outcome_from_json(record["outcome"])
+        shard = driver.take_queued(outcome.number)
+        driver.next_number = record["next"]
+        driver.apply(shard, outcome)
+
+
 def key_of(context: Context) -> str:
     """A digest of all that decides how a search goes, but for limits of time."""
     options = asdict(context.options)
@@ -155,7 +176,7 @@ def _whole_lines(path: Path) -> Iterator[tuple[bytes, dict[str, Any]]]:
         for line in file:
             try:
                 record = json.loads(line) if line.endswith(b"\n") else None
-            except ValueError:
+            except (ValueError, RecursionError):
                 return
             if not isinstance(record, dict):
                 return
@@ -181,7 +202,7 @@ def _frontier_to_json(frontier: Frontier) -> dict[str, Any]:
 
 def _frontier_from_json(data: dict[str, Any]) -> Frontier:
     if "path" in data:
-        return TreeFrontier(_unpacked(data["path"]), _unpacked(data["rows"]), data["is_relaxed"])
+        return TreeFrontier(_unpacked(data["path"]), _unpacked(data["rows"]), data["is_relaxed"], is_foreign=True)
     return OrderFrontier(_unpacked(data["position"]))
 
 

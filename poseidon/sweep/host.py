@@ -38,7 +38,7 @@ def processor() -> str:
     except OSError:
         lines = []
     models = (line.partition(":")[2].strip() for line in lines if line.startswith("model name"))
-    return next((model for model in models if model), platform.processor() or platform.machine())
+    return next(filter(None, models), "") or platform.processor() or platform.machine()
 
 
 @cache

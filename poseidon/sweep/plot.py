@@ -22,6 +22,7 @@ from poseidon.whole_file import write_whole
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
+    from matplotlib.figure import Figure
 
 NUMERIC = tuple(
     column.name for column in COLUMNS if pa.types.is_integer(column.type) or pa.types.is_floating(column.type)
@@ -83,6 +84,13 @@ def write_plot(plan: PlotPlan, result: SweepResult, directory: Path) -> list[Pat
     Where several rows share a place, the one with the most tokens/s is drawn. Raises ImportError without matplotlib.
     """
     import matplotlib
+
+    # A fixed salt and no date: the same rows give the same file. Names are names, also those with dollar signs.
+    with matplotlib.rc_context({"svg.hashsalt": "poseidon", "text.parse_math": False}):
+        return _written(_figure(plan, result), directory)
+
+
+def _figure(plan: PlotPlan, result: SweepResult) -> Figure:
     from matplotlib.figure import Figure
 
     width, height = PANEL_INCHES
@@ -95,13 +103,15 @@ def write_plot(plan: PlotPlan, result: SweepResult, directory: Path) -> list[Pat
     figure.suptitle(result.name)
     if any(row["status"] != RunStatus.OPTIMAL for rows in series.values() for row in rows.values()):
         figure.supxlabel("hollow: not proven optimal", fontsize="small")
+    return figure
+
+
+def _written(figure: Figure, directory: Path) -> list[Path]:
     paths = [directory / name for name in PLOT_FILES]
     for path in paths:
         kind = path.suffix[1:]
-        # A fixed salt and no date: the same rows give the same file.
-        with matplotlib.rc_context({"svg.hashsalt": "poseidon"}):
-            metadata = {"Date": None} if kind == "svg" else None
-            write_whole(path, partial(figure.savefig, format=kind, dpi=DOTS_PER_INCH, metadata=metadata))
+        metadata = {"Date": None} if kind == "svg" else None
+        write_whole(path, partial(figure.savefig, format=kind, dpi=DOTS_PER_INCH, metadata=metadata))
     return paths
 
 

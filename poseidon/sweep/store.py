@@ -21,7 +21,7 @@ from poseidon.sweep.outcome import RunStatus
 from poseidon.sweep.row import Row
 from poseidon.sweep.schema import AXIS_PREFIX, row_schema, sweep_schema
 from poseidon.sweep.sweep import Axis
-from poseidon.whole_file import TEMPORARY, write_whole
+from poseidon.whole_file import TEMPORARY, refuse_link, write_whole
 
 RUNS_FOLDER = "runs"
 RUNS_FILE = "runs.parquet"
@@ -48,8 +48,10 @@ class Store:
     def locked(self) -> Iterator[None]:
         """Makes the directory and keeps other sweeps out; the system ends that with the process, however it ends.
 
-        Raises InputError where the directory can't be made or another sweep writes to it.
+        Raises InputError where the directory can't be made, leads elsewhere or another sweep writes to it.
         """
+        for place in (self._runs, self.directory / LOCK_FILE):
+            refuse_link(place)
         prepare_directory(self._runs)
         with (self.directory / LOCK_FILE).open("w") as lock:
             try:

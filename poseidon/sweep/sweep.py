@@ -149,7 +149,8 @@ def value_label(field: str, value: Any) -> int | float | str:
         return value
     if isinstance(value, str):
         is_file = field in (*REPLACEABLE_PARTS, *EXPERIMENT)
-        return (default_name(FilePath(value)) if is_file else value)[:100] or "empty"
+        text = default_name(FilePath(value)) if is_file else "".join(filter(str.isprintable, value))
+        return text[:100] or "empty"
     if isinstance(value, list):
         return "+".join(str(value_label("", item)) for item in value)[:100] or "none"
     return json.dumps(value)[:100]

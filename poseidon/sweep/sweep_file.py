@@ -5,14 +5,14 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 from typing import Annotated, Any
 
-from pydantic import Field, StrictFloat, StrictInt, StrictStr
+from pydantic import Field, StrictFloat, StrictInt
 
-from poseidon.inputs.fields import Name
+from poseidon.inputs.fields import PRINTABLE, Name
 from poseidon.inputs.file_model import FileModel, Problem, shown
 
-Label = StrictInt | StrictFloat | Annotated[StrictStr, Field(min_length=1, max_length=100)]
+Label = StrictInt | StrictFloat | Name
 """What a point is called in tables and plots; numbers are plotted as numbers."""
-FieldPath = Annotated[str, Field(strict=True, min_length=1, max_length=500)]
+FieldPath = Annotated[str, Field(strict=True, min_length=1, max_length=500, pattern=PRINTABLE)]
 """A field of the experiment: ``search.policy``, ``cluster.nodes.0.count``."""
 MAX_POINTS = 10_000
 

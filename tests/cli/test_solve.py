@@ -104,7 +104,7 @@ def test_quiet_and_json(cli: Any, tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("line", "message"),
     [
-        ("{", "is not JSON"),
+        ("{", "is not valid JSON"),
         ("[]", "mapping"),
         (changed(num_layers=0), "num_layers"),
         (changed(layer="x"), "layer"),

@@ -160,7 +160,7 @@ def test_a_file_has_one_problem_a_line_and_errors_name_the_line(tmp_path):
     path.write_text(f"{json.dumps(PLAIN)}\n\n{json.dumps(changed(name='second'))}\nnot json\n", encoding="utf-8")
     problems = read_problems(path)
     assert [next(problems).name, next(problems).name] == ["dp4 tp2", "second"]
-    with pytest.raises(InputError, match=r"problems\.jsonl:4: is not JSON"):
+    with pytest.raises(InputError, match=r"problems\.jsonl:4: is not valid JSON"):
         next(problems)
 
 

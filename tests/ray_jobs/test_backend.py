@@ -56,7 +56,9 @@ def test_a_closed_backend_takes_its_actor_and_its_file_along_but_not_the_cluster
     assert backend.num_workers == 2
     solve([EXAMPLE], backend=backend)
     kept = Path(tempfile.gettempdir())
-    assert [path for path in kept.glob(f"{PREFIX}{os.getpid()}-*") if path.suffix == ""]
+    [folder] = kept.glob(f"{PREFIX}{os.getpid()}-*")
+    assert folder.stat().st_mode & 0o777 == 0o700
+    assert [path for path in folder.iterdir() if path.suffix == ""]
     backend.close()
     assert sys.stdout is output
     assert ray.is_initialized()
@@ -64,10 +66,11 @@ def test_a_closed_backend_takes_its_actor_and_its_file_along_but_not_the_cluster
     assert wait_until(lambda: not ray_processes(ray_folder, "ray::IncumbentActor"))
 
 
-def test_files_of_drivers_that_were_killed_are_removed(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_folders_of_drivers_that_were_killed_are_removed(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("tempfile.tempdir", str(tmp_path))
     left, present = tmp_path / f"{PREFIX}999999999-ab", tmp_path / f"{PREFIX}{os.getppid()}-ab"
-    left.touch()
-    present.touch()
-    new_checkpoint()
-    assert list(tmp_path.iterdir()) == [present]
+    for folder in (left, present):
+        folder.mkdir()
+        (folder / "incumbent").touch()
+    new = new_checkpoint()
+    assert {*tmp_path.iterdir()} == {present, new.parent}

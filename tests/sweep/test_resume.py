@@ -64,11 +64,21 @@ def slow_sweep(write_sweep: Callable[..., Path]) -> Path:
     return write_sweep(axes={"training.global_batch_size": SIZES}, set=wide)
 
 
+@pytest.fixture(scope="module")
+def undisturbed() -> list[tuple[Any, ...]]:
+    """Empty before the first test that asks for `reference`: every test writes the same sweep."""
+    return []
+
+
 @pytest.fixture
-def reference(slow_sweep: Path, start: Start, tmp_path: Path) -> list[tuple[Any, ...]]:
+def reference(
+    slow_sweep: Path, start: Start, tmp_path: Path, undisturbed: list[tuple[Any, ...]]
+) -> list[tuple[Any, ...]]:
     """What the sweep gives when nobody kills it."""
-    end(start("sweep", slow_sweep, "--out", tmp_path / "reference", "-q"))
-    return plans(tmp_path / "reference")
+    if not undisturbed:
+        end(start("sweep", slow_sweep, "--out", tmp_path / "reference", "-q"))
+        undisturbed += plans(tmp_path / "reference")
+    return undisturbed
 
 
 @pytest.mark.parametrize("workers", [(), ("--workers", "2")], ids=["in-process", "workers"])

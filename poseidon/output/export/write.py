@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from pathlib import Path, PurePosixPath
 
 from poseidon.output.export.exported import ExportedFile
-from poseidon.whole_file import write_whole_text
+from poseidon.whole_file import refuse_link, write_whole_text
 
 
 def write_files(files: Sequence[ExportedFile], directory: Path) -> tuple[Path, ...]:
@@ -18,6 +18,8 @@ def write_files(files: Sequence[ExportedFile], directory: Path) -> tuple[Path, .
         assert not file.name.startswith("/"), f"{file.name} leaves the directory"
         assert ".." not in parts, f"{file.name} leaves the directory"
         target = directory.joinpath(*parts)
+        for depth in range(1, len(parts)):
+            refuse_link(directory.joinpath(*parts[:depth]))
         write_whole_text(target, file.text)
         written.append(target)
     return tuple(written)

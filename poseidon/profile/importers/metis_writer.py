@@ -22,6 +22,7 @@ from poseidon.profile.importers.metis import STATE_BYTES
 from poseidon.profile.importers.numbers import MIB
 from poseidon.profile.micro_batch import ELEMENT_BYTES
 from poseidon.profile.profile import LayerKey, Profile, Row, RowKey
+from poseidon.whole_file import write_whole_text
 
 NOT_IN_NAMES = re.compile(r"[^A-Za-z0-9]")
 """Metis takes the accelerator from the file's name up to the first underscore, and knows letters and digits."""
@@ -131,14 +132,9 @@ def _own(profile: Profile, at: RowKey, recompute: Recompute, rows: list[Row]) ->
 
 def write_metis(profile: Profile, model: Model, directory: Path) -> tuple[Path, ...]:
     """Writes the files into a directory, which is made; InputError where that can't be."""
-    files = metis_files(profile, model)
     written = []
-    try:
-        directory.mkdir(parents=True, exist_ok=True)
-        for file in files:
-            target = directory / file.name
-            target.write_text(json.dumps(file.content, indent=1) + "\n", encoding="utf-8")
-            written.append(target)
-    except OSError as error:
-        raise InputError(Mistake(str(directory), "", f"cannot be written: {error.strerror}")) from None
+    for file in metis_files(profile, model):
+        target = directory / file.name
+        write_whole_text(target, json.dumps(file.content, indent=1) + "\n")
+        written.append(target)
     return tuple(written)
