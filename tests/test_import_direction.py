@@ -23,6 +23,7 @@ ROOMS = (
     "output",
     "rival_planner",
     "planner",
+    "report",
     "sweep",
     "calibrate",
     "validate",
@@ -122,7 +123,7 @@ def test_the_checks_of_a_plan_share_nothing_with_the_search() -> None:
         ("poseidon.profile.measure.job", ("torch", "rich", "click")),
         (
             "poseidon.cli",
-            ("numpy", "pydantic", "rich", "ray", "torch", "yaml", "ray_jobs", "pyarrow", "scipy", "matplotlib"),
+            ("numpy", "pydantic", "rich", "ray", "torch", "yaml", "ray_jobs", "pyarrow", "scipy", "matplotlib", "jinja2"),
         ),
         ("poseidon.planner", ("ray", "torch", "rich", "click", "ray_jobs", "scipy", "matplotlib")),
     ],

@@ -19,6 +19,7 @@ from poseidon.cli.exit_codes import ExitCode
 from poseidon.cli.export import export
 from poseidon.cli.import_profile import import_profile
 from poseidon.cli.profile import profile
+from poseidon.cli.report import report
 from poseidon.cli.search import search
 from poseidon.cli.simulate import simulate
 from poseidon.cli.solve import solve
@@ -47,6 +48,7 @@ COMMANDS = (
     compare,
     verify,
     export,
+    report,
     simulate,
     count,
     costs,

@@ -26,7 +26,7 @@ def plan_text(plan: Plan, stream: TextIO | None = None) -> str:
 
 def _parts(plan: Plan, stream: TextIO) -> Iterator[RenderableType]:
     experiment, pipeline = plan.experiment, plan.pipeline
-    yield Text(f"{experiment.model.name} on {experiment.cluster.name}: {_proof(plan)}", style="bold")
+    yield Text(f"{experiment.model.name} on {experiment.cluster.name}: {proof_words(plan)}", style="bold")
     yield Text(shape_line(pipeline))
     if pipeline.depths:
         yield Text(f"Depths of the links: {' '.join(map(str, pipeline.depths))}")
@@ -49,7 +49,7 @@ def _parts(plan: Plan, stream: TextIO) -> Iterator[RenderableType]:
     yield Text(search_line(plan.search))
 
 
-def _proof(plan: Plan) -> str:
+def proof_words(plan: Plan) -> str:
     """What is known about the plan."""
     if plan.status is SolutionStatus.OPTIMAL:
         return "proven optimal"
