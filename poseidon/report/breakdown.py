@@ -66,7 +66,8 @@ def _mean(stages: tuple[StageParts, ...], num_devices: tuple[int, ...]) -> Stage
     total = sum(num_devices)
 
     def mean(name: str) -> float:
-        return sum(n * getattr(stage, name) for n, stage in zip(num_devices, stages, strict=True)) / total
+        whole: float = sum(count * getattr(stage, name) for count, stage in zip(num_devices, stages, strict=True))
+        return whole / total
 
     return StageParts(mean("compute_ms"), mean("exposed_transfer_ms"), mean("bubble_ms"), mean("all_reduce_ms"))
 
@@ -111,4 +112,3 @@ def _covered_ms(spans: Times) -> float:
         covered += max(0.0, end - max(start, until))
         until = max(until, end)
     return covered
-

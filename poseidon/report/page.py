@@ -16,13 +16,14 @@ from jinja2 import Environment, FunctionLoader, StrictUndefined
 from markupsafe import Markup
 
 from poseidon.output.json_text import json_line
-from poseidon.output.numbers import gigabytes, milliseconds, percent, plural
+from poseidon.output.numbers import milliseconds, plural
 from poseidon.report.breakdown import Breakdown
 from poseidon.report.figures import MEMORY_PARTS, TIME_PARTS, path_bar, time_bar
 from poseidon.report.page_plan import plan_context
 from poseidon.report.sensitivity import Sensitivity
 from poseidon.report.simulated import Simulated
 from poseidon.report.timeline_data import MOST_DRAWN, timeline_to_json
+from poseidon.report.words import kept_together, share_words
 
 TEMPLATE, STYLE, SCRIPT = "report.html.jinja", "report.css", "timeline.js"
 UNSAFE_IN_SCRIPT = {"<": "\\u003c", ">": "\\u003e", "&": "\\u0026", "\u2028": "\\u2028", "\u2029": "\\u2029"}
@@ -63,9 +64,12 @@ def _environment() -> Environment:
         trim_blocks=True,
         lstrip_blocks=True,
     )
-    filters = {"ms": milliseconds, "gb": gigabytes, "percent": percent, "plural": plural}
-    environment.filters.update(filters)
+    environment.filters.update({"ms": milliseconds, "share": _share, "plural": plural})
     return environment
+
+
+def _share(fraction: float) -> str:
+    return kept_together(share_words(fraction))
 
 
 def _source(name: str) -> str:

@@ -13,6 +13,7 @@ from poseidon.report.breakdown import Breakdown
 from poseidon.report.figures import Part, gain_bars, memory_bar
 from poseidon.report.sensitivity import Answer, Sensitivity
 from poseidon.report.simulated import layers_text
+from poseidon.report.words import NO_GAIN, gain_words, kept_together, share_words
 from poseidon.search.result import SolutionStatus
 
 Row = tuple[str, ...]
@@ -48,7 +49,7 @@ def plan_context(plan: Plan, breakdown: Breakdown, sensitivity: Sensitivity | st
         "pipeline": pipeline,
         "proof": proof_words(plan),
         "is_optimal": plan.status is SolutionStatus.OPTIMAL,
-        "limits": limits_line(pipeline),
+        "limits": kept_together(limits_line(pipeline)),
         "idle": [f"node {part.node}: {ranges(part.devices)}" for part in pipeline.idle],
         "num_idle": sum(len(part.devices) for part in pipeline.idle),
         "memory": list(_memory_rows(pipeline)),
@@ -56,6 +57,7 @@ def plan_context(plan: Plan, breakdown: Breakdown, sensitivity: Sensitivity | st
         "alternatives": list(_alternative_rows(plan)),
         "search": list(_search_rows(plan)),
         "inputs": list(_input_rows(plan)),
+        "files": list(plan.experiment.files.items()),
         "sensitivity": found,
         "sensitivity_reason": sensitivity if isinstance(sensitivity, str) else "",
         "sensitivity_rows": [] if found is None else list(sensitivity_rows(found)),
@@ -89,8 +91,8 @@ def _stage_rows(pipeline: Pipeline, breakdown: Breakdown) -> Iterator[Row]:
             milliseconds(stage.all_reduce_ms),
             gigabytes(stage.memory.total_bytes),
             f"{stage.memory.in_flight:.4g}",
-            percent(stage.bubble_ms / pipeline.iteration_time_ms if pipeline.iteration_time_ms else 0.0),
-            percent(parts.exposed_transfer_ms / parts.total_ms if parts.total_ms else 0.0),
+            share_words(stage.bubble_ms / pipeline.iteration_time_ms if pipeline.iteration_time_ms else 0.0),
+            share_words(parts.exposed_transfer_ms / parts.total_ms if parts.total_ms else 0.0),
         )
 
 
@@ -123,9 +125,12 @@ def _search_rows(plan: Plan) -> Iterator[Row]:
     yield "Policy", search.policy
     yield "Ended", str(search.termination)
     yield "Seconds", f"{search.seconds:.2f}"
-    yield "Effort", (
-        f"{plural(search.outer_choices, 'outer choice')}, {plural(search.nodes, 'search node')}, "
-        f"{plural(search.simulations, 'simulation')}"
+    yield (
+        "Effort",
+        (
+            f"{plural(search.outer_choices, 'outer choice')}, {plural(search.nodes, 'search node')}, "
+            f"{plural(search.simulations, 'simulation')}"
+        ),
     )
     yield "Where", f"{search.backend}, {plural(search.workers, 'worker')}"
     if search.pruned:
@@ -142,12 +147,9 @@ def _input_rows(plan: Plan) -> Iterator[Row]:
     nodes = sum(group.count for group in experiment.cluster.nodes)
     devices = plural(experiment.cluster.num_devices, "device")
     yield "Cluster", f"{experiment.cluster.name}, {plural(nodes, 'node')}, {devices}"
-    yield "Training", (
-        f"global batch {training.global_batch_size:,}, {training.seq_length:,} tokens a sequence, {training.precision}"
-    )
+    batch = f"global batch {training.global_batch_size:,}"
+    yield "Training", f"{batch}, {training.seq_length:,} tokens a sequence, {training.precision}"
     yield "Profile", experiment.profile
-    for file, digest in experiment.files.items():
-        yield f"SHA-256 of {file}", digest
 
 
 def sensitivity_rows(sensitivity: Sensitivity) -> Iterator[SensitivityRow]:
@@ -157,19 +159,6 @@ def sensitivity_rows(sensitivity: Sensitivity) -> Iterator[SensitivityRow]:
     for answer, gain, bar in zip(sensitivity.answers, gains, gain_bars(gains), strict=True):
         time = "-" if answer.iteration_time_ms is None else f"{milliseconds(answer.iteration_time_ms)} ms"
         yield SensitivityRow(answer.change.label, bar, gain_words(gain), time, answer.shape, note_of(answer, gain))
-
-
-def gain_words(gain: float | None) -> str:
-    """``+2.3 %``, with no sign where it is nothing."""
-    if gain is None:
-        return "-"
-    if abs(gain) < NO_GAIN:
-        return "0 %"
-    return f"{'+' if gain > 0 else '-'}{percent(abs(gain))}"
-
-
-NO_GAIN = 1e-9
-"""Relative; what the search takes for equal (docs/algorithm.md)."""
 
 
 def note_of(answer: Answer, gain: float | None) -> str:

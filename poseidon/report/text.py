@@ -16,6 +16,7 @@ from poseidon.report.figures import TIME_PARTS
 from poseidon.report.page_plan import sensitivity_rows
 from poseidon.report.sensitivity import Sensitivity
 from poseidon.report.simulated import Simulated
+from poseidon.report.words import share_words
 
 
 def report_text(
@@ -69,7 +70,7 @@ def _stages(simulated: Simulated, breakdown: Breakdown, stream: TextIO) -> Colum
 
 def _cells(parts: StageParts) -> Iterator[str]:
     for _, _, field in TIME_PARTS:
-        yield percent(getattr(parts, field) / parts.total_ms if parts.total_ms else 0.0)
+        yield share_words(getattr(parts, field) / parts.total_ms if parts.total_ms else 0.0)
 
 
 def _sensitivity(sensitivity: Sensitivity, stream: TextIO) -> Columns:

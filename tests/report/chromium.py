@@ -105,7 +105,11 @@ class Chromium:
     def size(self, width: int, height: int = 900, scale: float = 1.0) -> None:
         """The size of the window in CSS pixels."""
         self.call(
-            "Emulation.setDeviceMetricsOverride", width=width, height=height, deviceScaleFactor=scale, mobile=width < 600
+            "Emulation.setDeviceMetricsOverride",
+            width=width,
+            height=height,
+            deviceScaleFactor=scale,
+            mobile=width < 600,
         )
 
     def scheme(self, name: str) -> None:

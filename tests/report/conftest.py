@@ -112,11 +112,9 @@ def random_times(rng: random.Random, order: Order) -> StageTimes:
     )
 
 
-@pytest.fixture(params=range(60))
-def random_iteration(request: pytest.FixtureRequest) -> Simulated:
-    """Random times under a random order; a third of them with blocking transfers, where stages can meet."""
-    rng = random.Random(request.param)
-    transfers: Transfers = "blocking" if request.param % 3 == 0 else "overlapped"
+def random_simulated(seed: int, transfers: Transfers) -> Simulated:
+    """Random times under a random order."""
+    rng = random.Random(seed)
     while True:
         order = random_order(rng)
         stages = StagesFile("any", order, random_times(rng, order), transfers)
@@ -124,3 +122,18 @@ def random_iteration(request: pytest.FixtureRequest) -> Simulated:
             return simulated_stages(stages, "random.json", "random")
         except InputError:  # stages that never meet: blocking transfers refuse some orders
             assert transfers == "blocking"
+
+
+@pytest.fixture(params=range(40))
+def overlapped_iteration(request: pytest.FixtureRequest) -> Simulated:
+    return random_simulated(request.param, "overlapped")
+
+
+@pytest.fixture(params=range(20))
+def blocking_iteration(request: pytest.FixtureRequest) -> Simulated:
+    return random_simulated(request.param, "blocking")
+
+
+@pytest.fixture(params=[(seed, transfers) for seed in range(20) for transfers in ("overlapped", "blocking")], ids=str)
+def random_iteration(request: pytest.FixtureRequest) -> Simulated:
+    return random_simulated(*request.param)

@@ -16,9 +16,13 @@ COMMENT = "<!--<script>\u2028window.ran=1//"
 HOSTILE = (SCRIPT, IMAGE, QUOTE, COMMENT)
 
 
-def hostile_plan(plan: Plan) -> Plan:
-    """The plan with hostile names wherever a file may have names of its own, and read again from its JSON."""
-    names = {"fast": SCRIPT, "slow": IMAGE}
+HARMLESS = ("one", "two", "three", "four")
+
+
+def hostile_plan(plan: Plan, words: tuple[str, str, str, str] = HOSTILE) -> Plan:
+    """The plan with these words wherever a file may have names of its own, and read again from its JSON."""
+    script, image, quote, comment = words
+    names = {"fast": script, "slow": image}
 
     def renamed(value: Any) -> Any:
         if isinstance(value, dict):
@@ -31,12 +35,12 @@ def hostile_plan(plan: Plan) -> Plan:
         return value
 
     data = renamed(plan_to_json(plan))
-    data["inputs"]["model"]["name"] = QUOTE
-    data["inputs"]["cluster"]["name"] = COMMENT
+    data["inputs"]["model"]["name"] = quote
+    data["inputs"]["cluster"]["name"] = comment
     data["inputs"]["name"] = "../../../escaped"
-    data["inputs"]["files"] = {f"../../{IMAGE}": SCRIPT}
-    data["search"] |= {"warnings": [IMAGE], "backend": QUOTE, "pruned": {SCRIPT: 3}}
-    data["outer_choice"] = SCRIPT
-    data["recompute"] = IMAGE
-    assert experiment_from_resolved(data["inputs"]).model.name == QUOTE
+    data["inputs"]["files"] = {f"../../{image}": script}
+    data["search"] |= {"warnings": [image], "backend": quote, "pruned": {script: 3}}
+    data["outer_choice"] = script
+    data["recompute"] = image
+    assert experiment_from_resolved(data["inputs"]).model.name == quote
     return plan_from_json(data, "hostile.json")

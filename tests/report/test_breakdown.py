@@ -5,10 +5,12 @@ from __future__ import annotations
 from collections.abc import Callable
 from itertools import pairwise
 
+import numpy as np
 import pytest
 
 from poseidon.plan.plan import Plan
 from poseidon.report import Simulated, break_down, simulated_plan, simulated_stages
+from poseidon.report.breakdown import stage_of
 from poseidon.schedule import get_schedule
 from poseidon.simulate import StagesFile, Timeline, stage_times
 
@@ -39,7 +41,7 @@ def test_blocking_transfers_by_hand() -> None:
     assert (last.compute_ms, last.exposed_transfer_ms, last.bubble_ms, last.all_reduce_ms) == (12, 3, 9, 0)
 
 
-def judged(timeline: Timeline, times: object) -> list[float]:
+def judged(timeline: Timeline) -> list[float]:
     """Exposed transfers of each stage, from the names of the operations alone."""
     order = timeline.order
     last = order.num_stages * order.num_chunks - 1
@@ -75,12 +77,19 @@ def test_the_parts_of_every_stage_add_up_to_the_iteration_time(random_iteration:
     assert sum(path.stages) + path.transfers + path.all_reduce == pytest.approx(1.0, rel=1e-12)
 
 
-def test_exposed_transfers_are_those_of_the_judge(random_iteration: Simulated) -> None:
-    timeline = random_iteration.timeline
-    if timeline.transfers == "blocking":
-        pytest.skip("the judge knows overlapped transfers")
-    found = [parts.exposed_transfer_ms for parts in break_down(random_iteration).stages]
-    assert found == pytest.approx(judged(timeline, random_iteration.times), abs=1e-9)
+def test_exposed_transfers_are_those_of_the_judge(overlapped_iteration: Simulated) -> None:
+    found = [parts.exposed_transfer_ms for parts in break_down(overlapped_iteration).stages]
+    assert found == pytest.approx(judged(overlapped_iteration.timeline), abs=1e-9)
+
+
+def test_a_blocking_message_travels_while_both_its_stages_stand_still(blocking_iteration: Simulated) -> None:
+    timeline, messages = blocking_iteration.timeline, blocking_iteration.messages
+    stages = stage_of(timeline)
+    for ends in (messages.sender, messages.receiver):
+        for sent, arrived, stage in zip(messages.sent_ms, messages.arrived_ms, stages[ends], strict=True):
+            mine = stages == stage
+            overlap = np.minimum(timeline.end_ms[mine], arrived) - np.maximum(timeline.start_ms[mine], sent)
+            assert overlap.max() <= 1e-9
 
 
 def test_messages_leave_after_their_operation_and_arrive_before_the_next(random_iteration: Simulated) -> None:

@@ -16,7 +16,7 @@ from poseidon.plan.plan import Plan
 from poseidon.report import Simulated, break_down, page_html, simulated_plan
 from poseidon.report.timeline_data import timeline_to_json
 
-from .hostile import HOSTILE, hostile_plan
+from .hostile import HARMLESS, HOSTILE, hostile_plan
 
 
 class Reader(HTMLParser):
@@ -55,7 +55,9 @@ def test_the_page_names_no_address(quickstart: Plan) -> None:
     page = page_of(quickstart)
     assert not re.search(r"https?:|//[a-z]|url\(|@import|fetch\(|XMLHttpRequest|WebSocket", page)
     reader = Reader(page)
-    links = [value for _, attributes in reader.elements for name, value in attributes.items() if name in ("src", "href")]
+    links = [
+        value for _, attributes in reader.elements for name, value in attributes.items() if name in ("src", "href")
+    ]
     assert {link for link in links if not str(link).startswith("#")} == {"data:,"}
 
 
@@ -72,9 +74,9 @@ def test_the_policy_allows_the_own_script_and_style_sheet_by_hash_only(quickstar
 
 
 def test_names_of_a_hostile_plan_stay_text(make_plan: Callable[..., Plan]) -> None:
-    plan, harmless = hostile_plan(make_plan()), make_plan()
-    page = page_of(plan)
-    hostile, usual = Reader(page), Reader(page_of(harmless))
+    plan = make_plan()
+    page = page_of(hostile_plan(plan))
+    hostile, usual = Reader(page), Reader(page_of(hostile_plan(plan, HARMLESS)))
     assert [tag for tag, _ in hostile.elements] == [tag for tag, _ in usual.elements]
     assert len(hostile.contents["script"]) == 2
     assert not any(name in page for name in HOSTILE)
@@ -83,7 +85,7 @@ def test_names_of_a_hostile_plan_stay_text(make_plan: Callable[..., Plan]) -> No
 
 
 def test_the_page_shows_the_numbers_of_the_plan(quickstart: Plan) -> None:
-    page = page_of(quickstart)
+    page = page_of(quickstart).replace("\u00a0", " ")
     for text in ("15,749.8", "33,289", "50.4 %", "13.1 %", "proven optimal", "21.9 / 48.0 GB", "A6000", "Llama-2-13B"):
         assert text in page
     for alternative in quickstart.alternatives:

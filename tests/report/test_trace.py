@@ -19,7 +19,12 @@ NEEDED: dict[str, dict[str, tuple[type, ...]]] = {
     "f": {"name": (str,), "cat": (str,), "id": (int,), "ts": (float, int), "bp": (str,)},
 }
 """The fields that the document's sections on complete, metadata and flow events ask for, beside pid and tid."""
-METADATA = {"process_name": "name", "thread_name": "name", "process_sort_index": "sort_index", "thread_sort_index": "sort_index"}
+METADATA = {
+    "process_name": "name",
+    "thread_name": "name",
+    "process_sort_index": "sort_index",
+    "thread_sort_index": "sort_index",
+}
 
 
 def events_of(simulated: Simulated) -> list[dict[str, Any]]:

@@ -130,8 +130,9 @@
     for (const i of [view.hover, view.chosen]) if (i >= 0) outline(i);
     pen.restore();
     shown.textContent = `${number(view.from)} to ${number(view.to)} ms of ${number(whole)} ms`;
+    // What was drawn, for tests and for whoever wants to know.
     Object.assign(canvas.dataset, { operations: count, drawn, mode: detailed ? "boxes" : "columns",
-      from: view.from, to: view.to });
+      from: view.from, to: view.to, left: area.left, top: area.top, width: area.width, row: area.row });
   }
 
   function drawFrame() {
@@ -185,9 +186,9 @@
         pen.fillRect(left, y(s) + 1, width > 3 ? width - 1 : width, area.row - 2);
         drawn++;
         const text = labelOf(i);
-        if (tall && width > 6 * text.length + 6) {
+        const seen = [Math.max(left, area.left), Math.min(left + width, area.left + area.width)];
+        if (tall && seen[1] - seen[0] > 7 * text.length + 5) {
           pen.fillStyle = colours.texts[kind[i]];
-          const seen = [Math.max(left, area.left), Math.min(left + width, area.left + area.width)];
           pen.fillText(text, (seen[0] + seen[1]) / 2, y(s) + area.row / 2);
         }
       }
