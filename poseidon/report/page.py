@@ -102,10 +102,15 @@ def _embedded(data: dict[str, Any]) -> Markup:
 
 
 def _kinds(simulated: Simulated) -> list[tuple[str, str]]:
-    """Style and name of the operations that there are."""
+    """Style and name of what is drawn."""
     names = {"F": "forward", "B": "backward", "I": "backward: input part", "W": "backward: weight part"}
     there = {action.kind for stage in simulated.timeline.order.stages for action in stage}
-    return [(f"kind-{kind}", name) for kind, name in names.items() if kind in there]
+    drawn = [(f"kind-{kind}", name) for kind, name in names.items() if kind in there]
+    if any(stage.all_reduce_ms > 0 for stage in simulated.timeline.stages):
+        drawn.append(("reduce", "gradient all-reduce"))
+    if (simulated.messages.arrived_ms > simulated.messages.sent_ms).any():
+        drawn.append(("transfer", "message (from near)"))
+    return [*drawn, ("path", "critical path")]
 
 
 def _version() -> str:

@@ -67,30 +67,27 @@ class Sensitivity:
 def find_sensitivity(plan: Plan, time_limit_s: float, announce: Announce) -> Sensitivity:
     """Searches once for each change; InputError where the plan's own inputs can't be searched any more.
 
-    Every search begins from the plan, so that what can only make it faster never looks slower.
+    Every search begins from the plan, so that what can only make it faster never looks slower. Ctrl-C ends them all.
     """
     changes = changes_of(plan.experiment)
     searches_base = needs_base_search(plan)
     total = len(changes) + searches_base
     base, interrupted = plan, False
-    if searches_base:
-        announce(1, total, "the plan's own cluster, searched again")
-        found = _search(experiment_from_resolved(_searched(plan.experiment, time_limit_s)), plan)
-        base = found if isinstance(found, Plan) else plan
-        interrupted = found.search.termination is TerminationReason.INTERRUPTED
     answers: list[Answer] = []
-    for number, change in enumerate(changes, start=1 + searches_base):
-        if interrupted:
-            break
-        announce(number, total, change.label)
-        answer, interrupted = _answer(plan, change, time_limit_s)
-        if not interrupted:
-            answers.append(answer)
+    try:
+        if searches_base:
+            announce(1, total, "the plan's own cluster, searched again")
+            base = _searched_again(plan, time_limit_s)
+        for number, change in enumerate(changes, start=1 + searches_base):
+            announce(number, total, change.label)
+            answers.append(_answer(plan, change, time_limit_s))
+    except KeyboardInterrupt:
+        interrupted = True
     return Sensitivity(
         tuple(answers),
         base.pipeline.iteration_time_ms,
         base.pipeline.tokens_per_second,
-        base_is_plan=not searches_base,
+        base_is_plan=base is plan,
         time_limit_s=time_limit_s,
         interrupted=interrupted,
     )
@@ -108,32 +105,36 @@ def _settings(time_limit_s: float) -> dict[str, Any]:
     return {"policy": "exact", "cost_model": "dag", "top": 1, "time_limit_s": time_limit_s}
 
 
-def _searched(experiment: Experiment, time_limit_s: float) -> Mapping[str, Any]:
-    data = experiment.resolved()
+def _searched_again(plan: Plan, time_limit_s: float) -> Plan:
+    """The exact search of the plan's own experiment, which begins from it."""
+    data = plan.experiment.resolved()
     data["search"] |= _settings(time_limit_s)
-    return data
+    found = _search(experiment_from_resolved(data), plan)
+    return found if isinstance(found, Plan) else plan
 
 
-def _answer(plan: Plan, change: Change, time_limit_s: float) -> tuple[Answer, bool]:
-    """The answer, and whether Ctrl-C ended its search."""
+def _answer(plan: Plan, change: Change, time_limit_s: float) -> Answer:
     started = time.perf_counter()
     try:
         with _experiment(plan.experiment, change, _settings(time_limit_s)) as experiment:
             found = _search(experiment, plan)
     except InputError as error:
         reason = str(error).splitlines()[0]
-        return Answer(change, "refused", None, None, None, reason, time.perf_counter() - started), False
+        return Answer(change, "refused", None, None, None, reason, time.perf_counter() - started)
     seconds = time.perf_counter() - started
-    interrupted = found.search.termination is TerminationReason.INTERRUPTED
     if isinstance(found, NoPlan):
-        return Answer(change, str(found.status), None, None, None, found.reason, seconds), interrupted
+        return Answer(change, str(found.status), None, None, None, found.reason, seconds)
     pipeline = found.pipeline
     times = (pipeline.iteration_time_ms, pipeline.tokens_per_second)
-    return Answer(change, str(found.status), *times, found.gap, shape_line(pipeline), seconds), interrupted
+    return Answer(change, str(found.status), *times, found.gap, shape_line(pipeline), seconds)
 
 
 def _search(experiment: Experiment, plan: Plan) -> Plan | NoPlan:
-    return find_plan(experiment, start=plan)
+    """The answer of a search that begins from the plan; KeyboardInterrupt where Ctrl-C ended it."""
+    found = find_plan(experiment, start=plan)
+    if found.search.termination is TerminationReason.INTERRUPTED:
+        raise KeyboardInterrupt
+    return found
 
 
 @contextmanager

@@ -74,7 +74,7 @@ def simulated_plan(plan: Plan, file: str) -> Simulated:
 
 
 def simulated_stages(stages: StagesFile, file: str, name: str) -> Simulated:
-    """A stages file's iteration; `name` is its title, `file` what the InputError of an order that can't be run names."""
+    """A stages file's iteration; `name` is its title, `file` what an InputError names whose order can't be run."""
     order = stages.order
     timeline, messages = _simulated(order, stages.times, stages.transfers, file)
     chunks = f" with {order.num_chunks} chunks" if order.num_chunks > 1 else ""

@@ -65,10 +65,10 @@ def quickstart() -> Plan:
 
 @pytest.fixture(scope="session")
 def interleaved(quickstart: Plan) -> Plan:
-    """The quickstart's experiment with one stage for each node and two chunks."""
+    """The quickstart's experiment with two chunks a stage."""
     data = quickstart.experiment.resolved()
     data["training"] |= {"schedules": ["interleaved_1f1b"], "num_chunks": [2], "recompute": "full"}
-    data["search"] |= {"top": 1, "gap": 0.05, "time_limit_s": 30}
+    data["search"] |= {"top": 1, "gap": 0.2, "fixed_dp": 4, "fixed_tp": 1}
     return planned(experiment_from_resolved(data))
 
 

@@ -12,8 +12,10 @@ import pytest
 from poseidon.plan.plan import Plan
 from poseidon.report import Simulated, break_down, find_sensitivity, page_html, simulated_plan, simulated_stages
 from poseidon.simulate import TimedOperation, read_stages
+from poseidon.simulate.timeline import Transfers
 
 from .chromium import PROGRAM, Chromium
+from .conftest import random_simulated
 from .hostile import hostile_plan
 
 pytestmark = pytest.mark.skipif(PROGRAM is None, reason="Chromium is not installed: apt-get install chromium")
@@ -169,14 +171,13 @@ def place_of(chromium: Chromium, time_ms: float, stage: int) -> tuple[float, flo
 
 
 def bring_into_view(chromium: Chromium, item: TimedOperation) -> None:
-    """Zooms in until the operation is wide, and moves there."""
-    chromium.run("document.getElementById('timeline-canvas').focus()")
+    """Zooms in at the operation until it is wide."""
+    chromium.run("document.getElementById('timeline-all').click()")
+    chromium.settle()
+    left, top, _, _ = box_of(chromium)
     while drawn(chromium)["to"] - drawn(chromium)["from"] > 30 * (item.end_ms - item.start_ms):
-        chromium.key("+")
-    while drawn(chromium)["to"] < item.end_ms:
-        chromium.key("ArrowRight")
-    while drawn(chromium)["from"] > item.start_ms:
-        chromium.key("ArrowLeft")
+        x, y = place_of(chromium, 0.5 * (item.start_ms + item.end_ms), item.stage)
+        chromium.mouse("mouseWheel", left + x, top + y, deltaX=0, deltaY=-800, modifiers=2)
 
 
 @pytest.mark.parametrize("name", NAMES)
@@ -188,10 +189,12 @@ def test_hovering_tells_the_operation_and_it_has_the_colour_of_its_kind(
     chromium.open(pages[name])
     timeline, stage = simulated[name].timeline, 2
     operations = [item for item in timeline.operations() if item.stage == stage and item.action.chunk == 0]
+    for overlay in ("timeline-path", "timeline-messages"):  # they are drawn over the boxes
+        chromium.run(f"document.getElementById('{overlay}').click()")
     left, top, _, _ = box_of(chromium)
     for item in (operations[0], operations[len(operations) // 2], operations[-1]):
         bring_into_view(chromium, item)
-        x, y = place_of(chromium, item.start_ms + 0.2 * (item.end_ms - item.start_ms), stage)
+        x, y = place_of(chromium, item.start_ms + 0.07 * (item.end_ms - item.start_ms), stage)
         pixel = chromium.run(
             f"[...document.getElementById('timeline-canvas').getContext('2d').getImageData({x}, {y}, 1, 1).data]"
         )
@@ -277,14 +280,17 @@ def test_a_stages_file_is_drawn_too(chromium: Chromium, tmp_path: Path) -> None:
     assert chromium.run("document.documentElement.scrollWidth") <= 390
 
 
-def test_split_backwards_and_chunks_in_a_v_are_drawn(
-    chromium: Chromium, blocking_iteration: Simulated, tmp_path: Path
+@pytest.mark.parametrize("transfers", ["overlapped", "blocking"])
+@pytest.mark.parametrize("seed", range(4))
+def test_random_orders_with_split_backwards_and_chunks_in_a_v_are_drawn(
+    chromium: Chromium, seed: int, transfers: Transfers, tmp_path: Path
 ) -> None:
+    simulated = random_simulated(seed, transfers)
     page = tmp_path / "random.html"
-    page.write_text(page_html(blocking_iteration, break_down(blocking_iteration), None), encoding="utf-8")
+    page.write_text(page_html(simulated, break_down(simulated), None), encoding="utf-8")
     chromium.size(1280)
     chromium.open(page)
-    assert drawn(chromium)["drawn"] == blocking_iteration.timeline.order.num_operations
+    assert drawn(chromium)["drawn"] == simulated.timeline.order.num_operations
     assert chromium.complaints == []
 
 

@@ -75,7 +75,6 @@
     colours = { ink: read("ink"), faint: read("faint"), line: read("line"), row: read("row"), path: read("path"),
       message: read("transfer"), reduce: read("reduce"), back: read("back"), choice: read("choice") };
     colours.kinds = [...KINDS].map((name) => read(`kind-${name}`));
-    colours.texts = [...KINDS].map((name) => read(`on-${name}`));
   }
   function parts(colour) {
     const value = parseInt(colour.slice(1), 16);
@@ -87,6 +86,9 @@
     const [base, back] = [parts(colour), parts(colours.back)];
     return base.map((value, i) => Math.round(value + (back[i] - value) * share));
   }
+
+  /* Dark text on light colours, light text on dark ones. */
+  const textOn = ([r, g, b]) => (0.299 * r + 0.587 * g + 0.114 * b > 135 ? "#14181f" : "#ffffff");
 
   // ---- drawing ----
   function measure() {
@@ -123,7 +125,7 @@
     pen.beginPath();
     pen.rect(area.left, 0, area.width, area.height);
     pen.clip();
-    const drawn = detailed ? drawBoxes(spans) : drawColumns(spans);
+    const drawn = detailed ? drawBoxes(spans) : drawColumns(spans, visible);
     drawAllReduces();
     if (detailed && withMessages.checked) drawMessages(spans);
     if (withPath.checked) drawPath();
@@ -182,13 +184,14 @@
     for (const [s, [low, high]] of spans.entries()) {
       for (let i = low; i < high; i++) {
         const left = x(start[i]), width = x(end[i]) - left;
-        pen.fillStyle = `rgb(${paled(colours.kinds[kind[i]], chunkOf(i))})`;
+        const colour = paled(colours.kinds[kind[i]], chunkOf(i));
+        pen.fillStyle = `rgb(${colour})`;
         pen.fillRect(left, y(s) + 1, width > 3 ? width - 1 : width, area.row - 2);
         drawn++;
         const text = labelOf(i);
         const seen = [Math.max(left, area.left), Math.min(left + width, area.left + area.width)];
         if (tall && seen[1] - seen[0] > 7 * text.length + 5) {
-          pen.fillStyle = colours.texts[kind[i]];
+          pen.fillStyle = textOn(colour);
           pen.fillText(text, (seen[0] + seen[1]) / 2, y(s) + area.row / 2);
         }
       }
@@ -196,40 +199,44 @@
     return drawn;
   }
 
-  /* Too many for boxes: each column of pixels gets the mean colour of what runs in its time. */
+  /* Too many for boxes: in each column the height of a colour is its part of the time. Columns are about three
+     operations wide: narrower ones would show stripes that mean nothing. */
   const strip = document.createElement("canvas");
-  function drawColumns(spans) {
-    const width = Math.round(area.width * area.scale), rows = stages.length;
+  const STACK = [1, 2, 3, 0]; // from the bottom: backwards, then forwards; what is left on top is waiting
+  function drawColumns(spans, visible) {
+    const pixelsEach = 3 * area.width * area.scale * stages.length / visible;
+    const width = Math.ceil(area.width * area.scale / Math.max(1, pixelsEach)), tall = Math.max(2, Math.round((area.row - 2) * area.scale));
     strip.width = width;
-    strip.height = rows;
-    const ink = strip.getContext("2d"), image = ink.createImageData(width, rows);
-    const perMs = width / (view.to - view.from), back = parts(colours.row);
-    const shades = [...KINDS].map((_, k) => Array.from({ length: data.num_chunks }, (_, c) => paled(colours.kinds[k], c)));
-    const sums = new Float64Array(4 * width);
+    strip.height = tall;
+    const ink = strip.getContext("2d"), image = ink.createImageData(width, tall);
+    const pixels = new Uint32Array(image.data.buffer);
+    const packed = (colour) => { const [r, g, b] = parts(colour); return (255 << 24 | b << 16 | g << 8 | r) >>> 0; };
+    const back = packed(colours.row), inks = colours.kinds.map(packed);
+    const perMs = width / (view.to - view.from), sums = new Float64Array(4 * width);
     let drawn = 0;
     for (const [s, [low, high]] of spans.entries()) {
       sums.fill(0);
       for (let i = low; i < high; i++) {
-        const shade = shades[kind[i]][chunkOf(i)];
         const left = Math.max(0, (start[i] - view.from) * perMs), right = Math.min(width, (end[i] - view.from) * perMs);
         for (let column = Math.floor(left); column < right; column++) {
-          const share = Math.min(right, column + 1) - Math.max(left, column), at = 4 * column;
-          sums[at] += share * shade[0];
-          sums[at + 1] += share * shade[1];
-          sums[at + 2] += share * shade[2];
-          sums[at + 3] += share;
+          sums[4 * column + kind[i]] += Math.min(right, column + 1) - Math.max(left, column);
         }
         drawn++;
       }
+      pixels.fill(back);
       for (let column = 0; column < width; column++) {
-        const at = 4 * column, to = 4 * (s * width + column), rest = Math.max(0, 1 - sums[at + 3]);
-        for (let c = 0; c < 3; c++) image.data[to + c] = sums[at + c] + rest * back[c];
-        image.data[to + 3] = 255;
+        let filled = 0, from = tall;
+        for (const k of STACK) {
+          filled += sums[4 * column + k];
+          const to = Math.max(0, Math.round(tall * (1 - filled)));
+          for (let line = to; line < from; line++) pixels[line * width + column] = inks[k];
+          from = Math.min(from, to);
+        }
       }
+      ink.putImageData(image, 0, 0);
+      pen.imageSmoothingEnabled = false;
+      pen.drawImage(strip, 0, 0, width, tall, area.left, y(s) + 1, area.width, area.row - 2);
     }
-    ink.putImageData(image, 0, 0);
-    pen.imageSmoothingEnabled = false;
-    for (let s = 0; s < rows; s++) pen.drawImage(strip, 0, s, width, 1, area.left, y(s) + 1, area.width, area.row - 2);
     return drawn;
   }
 
@@ -263,18 +270,26 @@
   }
 
   function drawPath() {
-    const base = (s) => y(s) + area.row - Math.min(4, area.row / 3);
-    pen.strokeStyle = colours.path;
-    pen.lineWidth = area.row >= 12 ? 2.5 : 1.5;
+    const base = (s) => y(s) + area.row - Math.min(4, area.row / 3), thick = area.row >= 12 ? 2.5 : 1.5;
+    const steps = data.path.filter(([, , from, to]) => to >= view.from && from <= view.to);
+    const stageAt = ([operation, stage]) => (operation < 0 ? stage : stageOf[operation]);
+    const turns = steps.filter((step) => step[0] >= 0 && step[1] >= 0).length;
+    pen.strokeStyle = pen.fillStyle = colours.path;
+    pen.lineWidth = thick;
     pen.lineJoin = "round";
     pen.beginPath();
-    let open = false;
-    for (const [operation, stage, from, to] of data.path) {
-      if (to < view.from || from > view.to) { open = false; continue; }
-      const s0 = operation < 0 ? stage : stageOf[operation], s1 = operation >= 0 && stage >= 0 ? stage : s0;
-      if (open) pen.lineTo(x(from), base(s0)); else pen.moveTo(x(from), base(s0));
-      pen.lineTo(x(to), base(s1));
-      open = true;
+    if (turns > area.width) { // lines up and down would hide everything: only where the path stays
+      for (const step of steps) {
+        if (step[1] < 0 || step[0] < 0) {
+          pen.fillRect(x(step[2]), base(stageAt(step)) - thick / 2, Math.max(1, x(step[3]) - x(step[2])), thick);
+        }
+      }
+      return;
+    }
+    for (const [number, step] of steps.entries()) {
+      const s0 = stageAt(step), s1 = step[0] >= 0 && step[1] >= 0 ? step[1] : s0;
+      if (number) pen.lineTo(x(step[2]), base(s0)); else pen.moveTo(x(step[2]), base(s0));
+      pen.lineTo(x(step[3]), base(s1));
     }
     pen.stroke();
   }
@@ -286,7 +301,7 @@
   }
 
   // ---- words ----
-  const span = (from, to) => `${exact(from)} to ${exact(to)} ms (${exact(to - from)} ms)`;
+  const span = (from, to) => `${exact(from)} to ${exact(to)} ms (${exact(to - from)}\u00a0ms)`;
   const exact = (value) => value.toLocaleString("en-US", { minimumFractionDigits: 3, maximumFractionDigits: 3 });
 
   function wordsOf(i) {
