@@ -194,7 +194,9 @@ def test_hovering_tells_the_operation_and_it_has_the_colour_of_its_kind(
     left, top, _, _ = box_of(chromium)
     for item in (operations[0], operations[len(operations) // 2], operations[-1]):
         bring_into_view(chromium, item)
-        x, y = place_of(chromium, item.start_ms + 0.07 * (item.end_ms - item.start_ms), stage)
+        state = drawn(chromium)
+        seen = (max(item.start_ms, state["from"]), min(item.end_ms, state["to"]))
+        x, y = place_of(chromium, seen[0] + 0.07 * (seen[1] - seen[0]), stage)  # left of the number
         pixel = chromium.run(
             f"[...document.getElementById('timeline-canvas').getContext('2d').getImageData({x}, {y}, 1, 1).data]"
         )
