@@ -14,8 +14,13 @@ from typing import Any
 from poseidon.report.breakdown import stage_of
 from poseidon.report.simulated import Simulated
 
-NS_PER_MS = 1e6
-NS_PER_US = 1e3
+TICKS_PER_US = 8
+"""Times are eighths of a microsecond. Viewers turn microseconds into whole nanoseconds and cut off the rest; an eighth is
+exact in both, so that a slice ends where the next one begins, not a nanosecond later (Perfetto would nest the two).
+"""
+THREADS_PER_STAGE = 100_000
+"""Threads have numbers of their own, not below 1: to Perfetto, 0 is the idle thread, and one with its process's number
+the main thread."""
 COMPUTE = 0
 """Thread of a stage's operations; messages that it sends follow, in as many threads as are under way at once."""
 WORDS = {"F": "forward", "B": "backward", "I": "backward, input part", "W": "backward, weight part"}
@@ -45,15 +50,24 @@ def _metadata(simulated: Simulated) -> Iterator[Event]:
         yield _named("thread_sort_index", stage, COMPUTE, {"sort_index": COMPUTE})
 
 
-def _named(name: str, pid: int, tid: int, args: dict[str, Any]) -> Event:
-    return {"ph": "M", "name": name, "pid": pid, "tid": tid, "args": args}
+def _named(name: str, stage: int, thread: int, args: dict[str, Any]) -> Event:
+    return {"ph": "M", "name": name, **_place(stage, thread), "args": args}
 
 
-def _slice(name: str, category: str, pid: int, tid: int, start_ms: float, end_ms: float, args: dict[str, Any]) -> Event:
-    start_ns, end_ns = round(start_ms * NS_PER_MS), round(end_ms * NS_PER_MS)
-    # Whole nanoseconds, which viewers count in: a slice ends exactly where the next one begins.
-    times = {"ts": start_ns / NS_PER_US, "dur": (end_ns - start_ns) / NS_PER_US}
-    return {"ph": "X", "name": name, "cat": category, "pid": pid, "tid": tid, **times, "args": args}
+def _ticks(ms: float) -> int:
+    return round(ms * 1000 * TICKS_PER_US)
+
+
+def _place(stage: int, thread: int) -> Event:
+    return {"pid": stage + 1, "tid": (stage + 1) * THREADS_PER_STAGE + thread}
+
+
+def _slice(
+    name: str, category: str, stage: int, thread: int, start_ms: float, end_ms: float, args: dict[str, Any]
+) -> Event:
+    start, end = _ticks(start_ms), _ticks(end_ms)
+    times = {"ts": start / TICKS_PER_US, "dur": (end - start) / TICKS_PER_US}
+    return {"ph": "X", "name": name, "cat": category, **_place(stage, thread), **times, "args": args}
 
 
 def _operations(simulated: Simulated) -> Iterator[Event]:
@@ -88,14 +102,14 @@ def _messages(simulated: Simulated) -> Iterator[Event]:
         stage, to_stage = stages[sender], stages[receiver]
         name = actions[sender].operation(timeline.order.num_chunks)
         flow = {"name": name, "cat": "message", "id": number}
-        yield {"ph": "s", **flow, "pid": stage, "tid": COMPUTE, "ts": _middle(starts[sender], ends[sender])}
+        yield {"ph": "s", **flow, **_place(stage, COMPUTE), "ts": _middle(starts[sender], ends[sender])}
         if arrived > sent:
             thread = COMPUTE + 1 + lanes[stage].take(sent, arrived)
             args = {"from stage": stage, "to stage": to_stage}
             yield _slice(f"{name} to stage {to_stage}", "message", stage, thread, sent, arrived, args)
-            yield {"ph": "t", **flow, "pid": stage, "tid": thread, "ts": _middle(sent, arrived)}
+            yield {"ph": "t", **flow, **_place(stage, thread), "ts": _middle(sent, arrived)}
         end = _middle(starts[receiver], ends[receiver])
-        yield {"ph": "f", "bp": "e", **flow, "pid": to_stage, "tid": COMPUTE, "ts": end}
+        yield {"ph": "f", "bp": "e", **flow, **_place(to_stage, COMPUTE), "ts": end}
     for stage, lane in enumerate(lanes):
         yield from _lane_names(stage, lane.count)
 
@@ -112,7 +126,7 @@ def _lane_names(stage: int, count: int) -> Sequence[Event]:
 
 
 def _middle(start_ms: float, end_ms: float) -> float:
-    return round(0.5 * (start_ms + end_ms) * NS_PER_MS) / NS_PER_US
+    return _ticks(0.5 * (start_ms + end_ms)) / TICKS_PER_US
 
 
 class _Lanes:
