@@ -20,7 +20,7 @@ PAGE_FILE, TRACE_FILE = "report.html", "trace.json"
 @click.command("report", short_help="Write an HTML page about a plan: timeline, memory, what a change would give.")
 @click.argument("file", type=click.Path(path_type=Path), metavar="PLAN")
 @click.option("--out", type=click.Path(path_type=Path), metavar="DIR", help="Where the files go.")
-@click.option("--trace", is_flag=True, help="Also DIR/trace.json, for Perfetto or Chrome's trace viewer.")
+@click.option("--trace", is_flag=True, help="Also DIR/trace.json, for Perfetto (ui.perfetto.dev).")
 @click.option("--plot", is_flag=True, help="Also the timeline as DIR/timeline.png and DIR/timeline.svg.")
 @click.option("--all", "everything", is_flag=True, help="The same as --trace --plot.")
 @click.option("--no-sensitivity", is_flag=True, help="Without the searches that tell what a change would give.")

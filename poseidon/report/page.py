@@ -25,14 +25,16 @@ from poseidon.report.simulated import Simulated
 from poseidon.report.timeline_data import MOST_DRAWN, timeline_to_json
 from poseidon.report.words import kept_together, share_words
 
-TEMPLATE, STYLE, SCRIPT = "report.html.jinja", "report.css", "timeline.js"
+TEMPLATE, STYLE = "report.html.jinja", "report.css"
+SCRIPTS = ("data.js", "view.js", "colours.js", "drawing.js", "words.js", "input.js")
+"""Parts of one script, in the order in which they need each other."""
 UNSAFE_IN_SCRIPT = {"<": "\\u003c", ">": "\\u003e", "&": "\\u0026", "\u2028": "\\u2028", "\u2029": "\\u2029"}
 """What could end a script element or a line of it (HTML Standard, "Restrictions for contents of script elements")."""
 
 
 def page_html(simulated: Simulated, breakdown: Breakdown, sensitivity: Sensitivity | str | None) -> str:
     """The page as text; `sensitivity` may be the reason why there is none, or None where nobody asked for it."""
-    style, script = _source(STYLE), _source(SCRIPT)
+    style, script = _source(STYLE), _script()
     timeline = timeline_to_json(simulated)
     context = {
         "policy": _policy(style, script),
@@ -74,6 +76,12 @@ def _share(fraction: float) -> str:
 
 def _source(name: str) -> str:
     return (files("poseidon.report") / "page" / name).read_text(encoding="utf-8")
+
+
+def _script() -> str:
+    """All parts in one block, so that their names stay their own."""
+    parts = (_source(f"timeline/{name}") for name in SCRIPTS)
+    return '"use strict";\n{\n' + "\n".join(parts) + "}\n"
 
 
 def _policy(style: str, script: str) -> str:

@@ -12,7 +12,7 @@ from poseidon.report.simulated import Simulated
 from poseidon.simulate import AllReduceStep, OperationStep, Step
 
 MOST_DRAWN = 400_000
-"""Operations of a page; more make a file that browsers open slowly (about 25 bytes each), and a trace viewer is the
+"""Operations of a page; more make a file that browsers open slowly (about 33 bytes each), and a trace viewer is the
 better place."""
 NS_DIGITS = 6
 """Decimals of a millisecond that are kept: nanoseconds."""

@@ -15,8 +15,8 @@ from poseidon.report.breakdown import stage_of
 from poseidon.report.simulated import Simulated
 
 TICKS_PER_US = 8
-"""Times are eighths of a microsecond. Viewers turn microseconds into whole nanoseconds and cut off the rest; an eighth is
-exact in both, so that a slice ends where the next one begins, not a nanosecond later (Perfetto would nest the two).
+"""Times are eighths of a microsecond. Viewers turn microseconds into whole nanoseconds and cut off the rest; an eighth
+is exact in both, so that a slice ends where the next one begins, not a nanosecond later (Perfetto would nest the two).
 """
 THREADS_PER_STAGE = 100_000
 """Threads have numbers of their own, not below 1: to Perfetto, 0 is the idle thread, and one with its process's number
@@ -43,8 +43,11 @@ def trace_json(simulated: Simulated) -> str:
 
 
 def _metadata(simulated: Simulated) -> Iterator[Event]:
+    digits = len(str(len(simulated.words) - 1))
     for stage, words in enumerate(simulated.words):
-        yield _named("process_name", stage, COMPUTE, {"name": words.full})
+        # Perfetto sorts processes by name: 02 goes before 10.
+        name = f"Stage {stage:0{digits}}{words.full.removeprefix(f'Stage {stage}')}"
+        yield _named("process_name", stage, COMPUTE, {"name": name})
         yield _named("process_sort_index", stage, COMPUTE, {"sort_index": stage})
         yield _named("thread_name", stage, COMPUTE, {"name": "compute"})
         yield _named("thread_sort_index", stage, COMPUTE, {"sort_index": COMPUTE})

@@ -1,10 +1,10 @@
 from __future__ import annotations
 
 import json
-import os
 import signal
 import subprocess
 import sys
+import time
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -180,12 +180,11 @@ def test_an_interruption_keeps_the_page(plan: Path, tmp_path: Path) -> None:
     data["inputs"]["search"] |= {"tp": "per-stage", "assignment": "stage", "allow_idle": True}
     plan.write_text(json.dumps(data))
     command = [sys.executable, "-m", "poseidon.cli", "report", str(plan), "--out", str(tmp_path / "out")]
-    process = subprocess.Popen(
-        [*command, "--json", "-q", "--time-limit", "600"], stdout=subprocess.PIPE, cwd=ROOT, env={**os.environ}
-    )
+    process = subprocess.Popen([*command, "--json", "-q", "--time-limit", "600"], stdout=subprocess.PIPE, cwd=ROOT)
     try:
+        wait_until((tmp_path / "out").is_dir)  # it is made right before the first search
         with pytest.raises(subprocess.TimeoutExpired):
-            process.wait(6)
+            process.wait(1)
         process.send_signal(signal.SIGINT)
         out, _ = process.communicate(timeout=120)
     finally:
@@ -193,3 +192,10 @@ def test_an_interruption_keeps_the_page(plan: Path, tmp_path: Path) -> None:
     assert process.returncode == 130
     assert json.loads(out)["sensitivity"]["interrupted"] is True
     assert (tmp_path / "out" / "report.html").is_file()
+
+
+def wait_until(happened: Callable[[], bool]) -> None:
+    deadline = time.monotonic() + 120
+    while not happened():
+        assert time.monotonic() < deadline
+        time.sleep(0.05)

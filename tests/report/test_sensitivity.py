@@ -172,3 +172,13 @@ def test_inputs_that_make_no_search_raise(measured: Plan) -> None:
     Path(measured.experiment.profile).unlink()
     with pytest.raises(InputError, match="no such file"):
         sensitivity_of(replace(measured, status=SolutionStatus.FEASIBLE))
+
+
+def test_an_interruption_keeps_the_answers_before_it(make_plan: Callable[..., Plan]) -> None:
+    def announce(number: int, total: int, label: str) -> None:
+        if number == 3:
+            raise KeyboardInterrupt
+
+    sensitivity = find_sensitivity(make_plan(), 60, announce)
+    assert sensitivity.interrupted
+    assert len(sensitivity.answers) == 2
