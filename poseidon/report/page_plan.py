@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from poseidon.output.numbers import gigabytes, milliseconds, milliseconds_column, percent, plural, ranges
-from poseidon.output.plan_view import limits_line, proof_words
+from poseidon.output.plan_view import degrees_text, limits_line, proof_words
 from poseidon.plan.plan import Pipeline, Plan
 from poseidon.report.breakdown import Breakdown
 from poseidon.report.figures import Part, gain_bars, memory_bar
@@ -37,6 +37,7 @@ class SensitivityRow:
     gain: str
     time: str
     found: str
+    brief: str
     note: str
 
 
@@ -158,7 +159,9 @@ def sensitivity_rows(sensitivity: Sensitivity) -> Iterator[SensitivityRow]:
     gains = [answer.gain(base) for answer in sensitivity.answers]
     for answer, gain, bar in zip(sensitivity.answers, gains, gain_bars(gains), strict=True):
         time = "-" if answer.iteration_time_ms is None else f"{milliseconds(answer.iteration_time_ms)} ms"
-        yield SensitivityRow(answer.change.label, bar, gain_words(gain), time, answer.shape, note_of(answer, gain))
+        brief = answer.reason if answer.pipeline is None else degrees_text(answer.pipeline)
+        note = note_of(answer, gain)
+        yield SensitivityRow(answer.change.label, bar, gain_words(gain), time, answer.found, brief, note)
 
 
 def note_of(answer: Answer, gain: float | None) -> str:

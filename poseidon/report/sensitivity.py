@@ -13,7 +13,7 @@ from typing import Any
 from poseidon.errors import InputError
 from poseidon.inputs.experiment import ANALYTIC, Experiment, experiment_from_resolved
 from poseidon.output.plan_view import shape_line
-from poseidon.plan.plan import NoPlan, Plan
+from poseidon.plan.plan import NoPlan, Pipeline, Plan
 from poseidon.planner import find_plan
 from poseidon.profile.file import read_profile, write_profile
 from poseidon.report.changes import Change, changed, changes_of
@@ -35,12 +35,26 @@ class Answer:
     change: Change
     status: str
     """As in a plan; ``infeasible`` or ``unknown`` without one, ``refused`` where the change can't be made."""
-    iteration_time_ms: float | None
-    tokens_per_second: float | None
+    pipeline: Pipeline | None
     gap: float | None
-    shape: str
-    """Degrees and schedule of the plan, or why there is none."""
+    reason: str
+    """Why there is no plan."""
     seconds: float
+
+    @property
+    def iteration_time_ms(self) -> float | None:
+        """Of the plan, if there is one."""
+        return None if self.pipeline is None else self.pipeline.iteration_time_ms
+
+    @property
+    def tokens_per_second(self) -> float | None:
+        """Of the plan, if there is one."""
+        return None if self.pipeline is None else self.pipeline.tokens_per_second
+
+    @property
+    def found(self) -> str:
+        """The plan in one line, or why there is none."""
+        return self.reason if self.pipeline is None else shape_line(self.pipeline)
 
     def gain(self, base_tokens_per_second: float) -> float | None:
         """Throughput over what it is now, minus 1; None without a plan."""
@@ -119,14 +133,11 @@ def _answer(plan: Plan, change: Change, time_limit_s: float) -> Answer:
         with _experiment(plan.experiment, change, _settings(time_limit_s)) as experiment:
             found = _search(experiment, plan)
     except InputError as error:
-        reason = str(error).splitlines()[0]
-        return Answer(change, "refused", None, None, None, reason, time.perf_counter() - started)
+        return Answer(change, "refused", None, None, str(error).splitlines()[0], time.perf_counter() - started)
     seconds = time.perf_counter() - started
     if isinstance(found, NoPlan):
-        return Answer(change, str(found.status), None, None, None, found.reason, seconds)
-    pipeline = found.pipeline
-    times = (pipeline.iteration_time_ms, pipeline.tokens_per_second)
-    return Answer(change, str(found.status), *times, found.gap, shape_line(pipeline), seconds)
+        return Answer(change, str(found.status), None, None, found.reason, seconds)
+    return Answer(change, str(found.status), found.pipeline, found.gap, "", seconds)
 
 
 def _search(experiment: Experiment, plan: Plan) -> Plan | NoPlan:

@@ -62,6 +62,6 @@ def _answer_to_json(answer: Answer, base_tokens_per_second: float) -> dict[str, 
         "tokens_per_second": answer.tokens_per_second,
         "throughput_gain": answer.gain(base_tokens_per_second),
         "gap": answer.gap,
-        "found": answer.shape,
+        "found": answer.found,
         "seconds": answer.seconds,
     }

@@ -80,5 +80,5 @@ def _sensitivity(sensitivity: Sensitivity, stream: TextIO) -> Columns:
     columns.number("Tokens/s", "Iteration")
     columns.name("Plan")
     for row in sensitivity_rows(sensitivity):
-        columns.row(row.label, row.gain, row.time, row.found)
+        columns.row(row.label, row.gain, row.time, row.brief)
     return columns

@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 
 from poseidon.plan.plan import Plan
-from poseidon.report import Simulated, break_down, find_sensitivity, page_html, simulated_plan, simulated_stages
+from poseidon.report import Sensitivity, Simulated, break_down, page_html, simulated_plan, simulated_stages
 from poseidon.simulate import TimedOperation, read_stages
 from poseidon.simulate.timeline import Transfers
 
@@ -41,12 +41,13 @@ def simulated(
 
 
 @pytest.fixture(scope="module")
-def pages(simulated: dict[str, Simulated], tmp_path_factory: pytest.TempPathFactory) -> dict[str, Path]:
+def pages(
+    simulated: dict[str, Simulated], quickstart_sensitivity: Sensitivity, tmp_path_factory: pytest.TempPathFactory
+) -> dict[str, Path]:
     """The three pages; that of the quickstart with its searches."""
     directory = tmp_path_factory.mktemp("pages")
     for name, item in simulated.items():
-        assert item.plan is not None
-        sensitivity = find_sensitivity(item.plan, 5, lambda *_: None) if name == "quickstart" else None
+        sensitivity = quickstart_sensitivity if name == "quickstart" else None
         (directory / f"{name}.html").write_text(page_html(item, break_down(item), sensitivity), encoding="utf-8")
     return {name: directory / f"{name}.html" for name in simulated}
 

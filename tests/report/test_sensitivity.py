@@ -74,10 +74,9 @@ def test_an_answer_is_that_of_the_search_by_itself(make_plan: Callable[..., Plan
     assert answer.iteration_time_ms == pytest.approx(alone.pipeline.iteration_time_ms, rel=1e-9)
 
 
-def test_a_faster_accelerator_brings_at_most_its_ten_percent(quickstart: Plan) -> None:
-    sensitivity = sensitivity_of(quickstart)
-    for answer in sensitivity.answers:
-        gain = answer.gain(sensitivity.base_tokens_per_second)
+def test_a_faster_accelerator_brings_at_most_its_ten_percent(quickstart_sensitivity: Sensitivity) -> None:
+    for answer in quickstart_sensitivity.answers:
+        gain = answer.gain(quickstart_sensitivity.base_tokens_per_second)
         if answer.change.kind in ("link", "accelerator"):
             assert gain is not None
             assert -1e-9 <= gain <= 0.1 + 1e-9
@@ -140,7 +139,7 @@ def test_a_profile_that_is_gone_is_said(measured: Plan) -> None:
     Path(measured.experiment.profile).unlink()
     sensitivity = sensitivity_of(measured)
     assert {answer.status for answer in sensitivity.answers} == {"refused"}
-    assert all("no such file" in answer.shape for answer in sensitivity.answers)
+    assert all("no such file" in answer.found for answer in sensitivity.answers)
 
 
 def test_a_plan_that_is_not_proven_is_compared_with_a_search_without_a_change(make_plan: Callable[..., Plan]) -> None:
@@ -157,7 +156,7 @@ def test_a_value_beyond_what_is_accepted_is_refused_in_one_row(make_plan: Callab
     answers = sensitivity_of(make_plan(cluster={"links": links})).answers
     refused = [answer for answer in answers if answer.status == "refused"]
     assert [answer.change.subject for answer in refused] == ["intra_node"]
-    assert "bandwidth_gbps" in refused[0].shape
+    assert "bandwidth_gbps" in refused[0].found
 
 
 def test_searches_are_announced(make_plan: Callable[..., Plan]) -> None:
