@@ -53,7 +53,9 @@ def page_html(simulated: Simulated, breakdown: Breakdown, sensitivity: Sensitivi
         "stage_bars": [time_bar(parts) for parts in breakdown.stages],
         "device_bar": time_bar(breakdown.devices),
         "version": _version(),
-        "plan": None if simulated.plan is None else plan_context(simulated.plan, breakdown, sensitivity),
+        "plan": None
+        if simulated.plan is None
+        else plan_context(simulated.plan, simulated.iteration_time_ms, breakdown, sensitivity),
     }
     return _environment().get_template(TEMPLATE).render(context)
 

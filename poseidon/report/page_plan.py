@@ -41,8 +41,10 @@ class SensitivityRow:
     note: str
 
 
-def plan_context(plan: Plan, breakdown: Breakdown, sensitivity: Sensitivity | str | None) -> dict[str, Any]:
-    """Everything that the template shows of a plan, in words."""
+def plan_context(
+    plan: Plan, iteration_ms: float, breakdown: Breakdown, sensitivity: Sensitivity | str | None
+) -> dict[str, Any]:
+    """Everything that the template shows of a plan, in words; `iteration_ms` is the simulated time."""
     pipeline = plan.pipeline
     found = sensitivity if isinstance(sensitivity, Sensitivity) else None
     return {
@@ -50,6 +52,7 @@ def plan_context(plan: Plan, breakdown: Breakdown, sensitivity: Sensitivity | st
         "pipeline": pipeline,
         "proof": proof_words(plan),
         "is_optimal": plan.status is SolutionStatus.OPTIMAL,
+        "mismatch": _mismatch(pipeline, iteration_ms),
         "limits": kept_together(limits_line(pipeline)),
         "idle": [f"node {part.node}: {ranges(part.devices)}" for part in pipeline.idle],
         "num_idle": sum(len(part.devices) for part in pipeline.idle),
@@ -63,6 +66,20 @@ def plan_context(plan: Plan, breakdown: Breakdown, sensitivity: Sensitivity | st
         "sensitivity_reason": sensitivity if isinstance(sensitivity, str) else "",
         "sensitivity_rows": [] if found is None else list(sensitivity_rows(found)),
     }
+
+
+def _mismatch(pipeline: Pipeline, iteration_ms: float) -> str:
+    """What is wrong with a plan whose own time is not the simulated one; empty otherwise."""
+    if abs(pipeline.iteration_time_ms - iteration_ms) <= TOLERANCE * iteration_ms:
+        return ""
+    return (
+        f"The plan says {milliseconds(pipeline.iteration_time_ms)} ms an iteration, its stages take "
+        f"{milliseconds(iteration_ms)} ms: poseidon verify says what is wrong with it."
+    )
+
+
+TOLERANCE = 1e-9
+"""Relative, as `poseidon verify` has it."""
 
 
 def _memory_rows(pipeline: Pipeline) -> Iterator[MemoryRow]:

@@ -6,7 +6,7 @@ import tempfile
 import time
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
@@ -133,7 +133,9 @@ def _answer(plan: Plan, change: Change, time_limit_s: float) -> Answer:
         with _experiment(plan.experiment, change, _settings(time_limit_s)) as experiment:
             found = _search(experiment, plan)
     except InputError as error:
-        return Answer(change, "refused", None, None, str(error).splitlines()[0], time.perf_counter() - started)
+        # Without the file: the change is in none.
+        reason = str(replace(error.mistakes[0], file=""))
+        return Answer(change, "refused", None, None, reason, time.perf_counter() - started)
     seconds = time.perf_counter() - started
     if isinstance(found, NoPlan):
         return Answer(change, str(found.status), None, None, found.reason, seconds)

@@ -7,14 +7,17 @@ import hashlib
 import json
 import re
 from collections.abc import Callable
+from dataclasses import replace
 from html.parser import HTMLParser
 from typing import Any
 
 import pytest
 
 from poseidon.plan.plan import Plan
-from poseidon.report import Simulated, break_down, page_html, simulated_plan
+from poseidon.report import Simulated, break_down, page_html, simulated_plan, simulated_stages
 from poseidon.report.timeline_data import timeline_to_json
+from poseidon.schedule import get_schedule
+from poseidon.simulate import StagesFile, stage_times
 
 from .hostile import HARMLESS, HOSTILE, hostile_plan
 
@@ -146,3 +149,17 @@ def test_too_many_operations_are_not_embedded(quickstart: Plan, monkeypatch: pyt
     assert "896 operations are more than this page draws" in page
     assert Reader(page).all("canvas") == []
     assert "timeline-data" not in page
+
+
+def test_a_plan_with_another_time_than_its_stages_is_said_to_be_wrong(quickstart: Plan) -> None:
+    slower = replace(quickstart.pipeline, iteration_time_ms=20_000.0)
+    page = page_of(replace(quickstart, pipeline=slower))
+    assert "The plan says 20,000.0 ms an iteration, its stages take 15,749.8 ms" in page
+    assert "The plan says" not in page_of(quickstart)
+
+
+def test_a_page_of_stages_that_take_no_time() -> None:
+    times = stage_times([0.0, 0.0], [0.0, 0.0])
+    stages = StagesFile("1f1b", get_schedule("1f1b").order(2, 2), times)
+    simulated = simulated_stages(stages, "nothing.json", "nothing")
+    assert "0.000" in page_html(simulated, break_down(simulated), None)
