@@ -57,23 +57,26 @@ def report(
     from poseidon.report import Sensitivity, break_down, summary_to_json
     from poseidon.report.text import report_text
 
-    if out is None and not as_json:
-        raise click.UsageError("missing option '--out', which says where the report goes")
-    if out is None and (trace or plot or everything):
-        raise click.UsageError("--trace, --plot and --all write files: give --out DIR")
+    trace, plot = trace or everything, plot or everything
+    _check_usage(out, as_json=as_json, writes_more=trace or plot)
     simulated = _simulated(file)
     if out is not None:
         prepare_directory(out)
     breakdown = break_down(simulated)
     sensitivity = None if no_sensitivity else _sensitivity(simulated, time_limit_s, quiet)
-    files: list[Path] = []
-    if out is not None:
-        files = _write(simulated, breakdown, sensitivity, out, trace=trace or everything, plot=plot or everything)
+    files = [] if out is None else _write(simulated, breakdown, sensitivity, out, trace=trace, plot=plot)
     reporting = Reporting(as_json, quiet)
     reporting.tell(lambda stream: report_text(simulated, breakdown, sensitivity, files, stream))
     reporting.result(summary_to_json(simulated, breakdown, sensitivity, files))
     interrupted = isinstance(sensitivity, Sensitivity) and sensitivity.interrupted
     return ExitCode.INTERRUPTED if interrupted else ExitCode.DONE
+
+
+def _check_usage(out: Path | None, *, as_json: bool, writes_more: bool) -> None:
+    if out is None and not as_json:
+        raise click.UsageError("missing option '--out', which says where the report goes")
+    if out is None and writes_more:
+        raise click.UsageError("--trace, --plot and --all write files: give --out DIR")
 
 
 def _simulated(file: Path) -> Simulated:

@@ -36,7 +36,7 @@ def page_html(simulated: Simulated, breakdown: Breakdown, sensitivity: Sensitivi
     """The page as text; `sensitivity` may be the reason why there is none, or None where nobody asked for it."""
     style, script = _source(STYLE), _script()
     timeline = timeline_to_json(simulated)
-    context = {
+    context: dict[str, Any] = {
         "policy": _policy(style, script),
         "style": Markup(style),
         "script": Markup(script),
@@ -53,10 +53,10 @@ def page_html(simulated: Simulated, breakdown: Breakdown, sensitivity: Sensitivi
         "stage_bars": [time_bar(parts) for parts in breakdown.stages],
         "device_bar": time_bar(breakdown.devices),
         "version": _version(),
-        "plan": None
-        if simulated.plan is None
-        else plan_context(simulated.plan, simulated.iteration_time_ms, breakdown, sensitivity),
+        "plan": None,
     }
+    if simulated.plan is not None:
+        context["plan"] = plan_context(simulated.plan, simulated.iteration_time_ms, breakdown, sensitivity)
     return _environment().get_template(TEMPLATE).render(context)
 
 

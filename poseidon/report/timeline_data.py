@@ -25,7 +25,7 @@ def timeline_to_json(simulated: Simulated) -> dict[str, Any] | None:
     `wire` when that left and how long it took, the latter as an index into `wire_ms`. A step of `path` is
     [operation, -1, start, end], [sender, receiver's stage, start, end] or [-1, stage, start, end]: an all-reduce.
     """
-    timeline, times = simulated.timeline, simulated.times
+    timeline = simulated.timeline
     order = timeline.order
     if order.num_operations > MOST_DRAWN:
         return None
@@ -33,24 +33,7 @@ def timeline_to_json(simulated: Simulated) -> dict[str, Any] | None:
     data: dict[str, Any] = {
         "iteration_ms": timeline.iteration_time_ms,
         "num_chunks": order.num_chunks,
-        "stages": [
-            {
-                "short": words.short,
-                "full": words.full,
-                "count": len(order.stages[stage]),
-                "ms": {
-                    "F": times.forward_ms[stage].tolist(),
-                    "B": times.backward_ms[stage].tolist(),
-                    "I": times.input_ms[stage].tolist(),
-                    "W": times.weight_ms[stage].tolist(),
-                },
-                "all_reduce": [
-                    _rounded([simulated.messages.all_reduce_ms[stage]])[0],
-                    timeline.stages[stage].all_reduce_ms,
-                ],
-            }
-            for stage, words in enumerate(simulated.words)
-        ],
+        "stages": [_stage_to_json(simulated, stage) for stage in range(order.num_stages)],
         "kinds": "".join(action.kind for action in actions),
         "microbatch": [action.microbatch for action in actions],
         "start": _rounded(timeline.start_ms),
@@ -60,6 +43,19 @@ def timeline_to_json(simulated: Simulated) -> dict[str, Any] | None:
     if order.num_chunks > 1:
         data["chunk"] = [action.chunk for action in actions]
     return data
+
+
+def _stage_to_json(simulated: Simulated, stage: int) -> dict[str, Any]:
+    times, words = simulated.times, simulated.words[stage]
+    by_kind = {"F": times.forward_ms, "B": times.backward_ms, "I": times.input_ms, "W": times.weight_ms}
+    [all_reduce_start] = _rounded([simulated.messages.all_reduce_ms[stage]])
+    return {
+        "short": words.short,
+        "full": words.full,
+        "count": len(simulated.timeline.order.stages[stage]),
+        "ms": {kind: per_stage[stage].tolist() for kind, per_stage in by_kind.items()},
+        "all_reduce": [all_reduce_start, simulated.timeline.stages[stage].all_reduce_ms],
+    }
 
 
 def _rounded(values: Sequence[float] | Times) -> list[float]:

@@ -11,7 +11,7 @@ from poseidon.errors import InputError
 from poseidon.inputs.experiment import Experiment, experiment_from_resolved, load_experiment
 from poseidon.plan.plan import Plan
 from poseidon.planner import find_plan
-from poseidon.report import Sensitivity, Simulated, find_sensitivity, simulated_stages
+from poseidon.report import Simulated, simulated_stages
 from poseidon.schedule import Order, find_schedule
 from poseidon.simulate import StagesFile, StageTimes, stage_times
 from poseidon.simulate.timeline import Transfers
@@ -61,12 +61,6 @@ def make_plan(write_experiment: Callable[..., Path]) -> Callable[..., Plan]:
 @pytest.fixture(scope="session")
 def quickstart() -> Plan:
     return planned(load_experiment(QUICKSTART, search={"top": 5}))
-
-
-@pytest.fixture(scope="session")
-def quickstart_sensitivity(quickstart: Plan) -> Sensitivity:
-    """Nine real searches."""
-    return find_sensitivity(quickstart, 20, lambda *_: None)
 
 
 @pytest.fixture(scope="session")

@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 
 from poseidon.plan.plan import Plan
-from poseidon.report import Sensitivity, Simulated, break_down, page_html, simulated_plan, simulated_stages
+from poseidon.report import Simulated, break_down, find_sensitivity, page_html, simulated_plan, simulated_stages
 from poseidon.simulate import TimedOperation, read_stages
 from poseidon.simulate.timeline import Transfers
 
@@ -33,22 +33,16 @@ def chromium(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Chromium]:
 
 
 @pytest.fixture(scope="module")
-def simulated(
-    request: pytest.FixtureRequest, quickstart: Plan, interleaved: Plan, long_pipeline: Plan
-) -> dict[str, Simulated]:
+def simulated(quickstart: Plan, interleaved: Plan, long_pipeline: Plan) -> dict[str, Simulated]:
     plans = {"quickstart": quickstart, "interleaved": interleaved, "long_pipeline": long_pipeline}
     return {name: simulated_plan(plan, name) for name, plan in plans.items()}
 
 
 @pytest.fixture(scope="module")
-def pages(
-    simulated: dict[str, Simulated], quickstart_sensitivity: Sensitivity, tmp_path_factory: pytest.TempPathFactory
-) -> dict[str, Path]:
-    """The three pages; that of the quickstart with its searches."""
+def pages(simulated: dict[str, Simulated], tmp_path_factory: pytest.TempPathFactory) -> dict[str, Path]:
     directory = tmp_path_factory.mktemp("pages")
     for name, item in simulated.items():
-        sensitivity = quickstart_sensitivity if name == "quickstart" else None
-        (directory / f"{name}.html").write_text(page_html(item, break_down(item), sensitivity), encoding="utf-8")
+        (directory / f"{name}.html").write_text(page_html(item, break_down(item), None), encoding="utf-8")
     return {name: directory / f"{name}.html" for name in simulated}
 
 
@@ -95,6 +89,25 @@ def test_the_page_is_drawn_fits_and_loads_nothing(
     assert chromium.run("document.documentElement.scrollWidth") <= width
     assert chromium.complaints == []
     assert chromium.requests == [pages[name].as_uri()]
+
+
+@pytest.mark.parametrize("width", WIDTHS)
+def test_what_changes_would_give_fits_too(
+    chromium: Chromium, make_plan: Callable[..., Plan], tmp_path: Path, width: int
+) -> None:
+    plan = make_plan(search={"top": 3})
+    simulated, sensitivity = simulated_plan(plan, "plan.json"), find_sensitivity(plan, 20, lambda *_: None)
+    page = tmp_path / "page.html"
+    page.write_text(page_html(simulated, break_down(simulated), sensitivity), encoding="utf-8")
+    chromium.size(width)
+    chromium.open(page)
+    chromium.run("document.querySelectorAll('details').forEach(element => { element.open = true; })")
+    rows = chromium.run("[...document.querySelectorAll('#sensitivity tbody tr')].map(row => row.innerText)")
+    assert [row.split("\t")[0] for row in rows] == [answer.change.label for answer in sensitivity.answers]
+    assert chromium.run("document.querySelectorAll('#sensitivity .bars svg').length") == len(sensitivity.answers)
+    assert chromium.run("document.querySelectorAll('#alternatives tbody tr').length") == 3
+    assert chromium.run("document.documentElement.scrollWidth") <= width
+    assert chromium.complaints == []
 
 
 def test_the_long_pipeline_has_36_stages_and_as_many_operations_as_asked_for(simulated: dict[str, Simulated]) -> None:
