@@ -43,14 +43,14 @@ def test_the_changes_of_the_quickstart(quickstart: Plan) -> None:
     ]
 
 
-def test_faster_links_and_accelerators_are_never_slower(make_plan: Callable[..., Plan]) -> None:
+def test_ten_percent_of_speed_cost_nothing_and_bring_at_most_ten_percent(make_plan: Callable[..., Plan]) -> None:
     plan = make_plan(cluster={"links": LINKS})
     sensitivity = sensitivity_of(plan)
     assert sensitivity.base_is_plan
     gains = {a.change.label: a.gain(sensitivity.base_tokens_per_second) for a in sensitivity.answers}
     faster = {label: gain for label, gain in gains.items() if label.startswith("10 %")}
     assert len(faster) == 4
-    assert all(gain is not None and gain >= -1e-9 for gain in faster.values())
+    assert all(gain is not None and -1e-9 <= gain <= 0.1 + 1e-9 for gain in faster.values())
     assert max(gain for gain in faster.values() if gain is not None) > 0.01
 
 
@@ -72,15 +72,6 @@ def test_an_answer_is_that_of_the_search_by_itself(make_plan: Callable[..., Plan
     [answer] = [a for a in sensitivity_of(plan).answers if a.change.subject == "cross_cluster"]
     assert answer.status == "optimal"
     assert answer.iteration_time_ms == pytest.approx(alone.pipeline.iteration_time_ms, rel=1e-9)
-
-
-def test_ten_percent_bring_at_most_ten_percent(quickstart: Plan) -> None:
-    sensitivity = sensitivity_of(quickstart)
-    for answer in sensitivity.answers:
-        gain = answer.gain(sensitivity.base_tokens_per_second)
-        if answer.change.kind in ("link", "accelerator"):
-            assert gain is not None
-            assert -1e-9 <= gain <= 0.1 + 1e-9
 
 
 def test_all_bandwidths_of_a_class_get_faster_and_nothing_else(write_experiment: Any) -> None:
