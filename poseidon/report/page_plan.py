@@ -95,6 +95,8 @@ def _stage_rows(pipeline: Pipeline, breakdown: Breakdown) -> Iterator[Row]:
     stages = pipeline.stages
     forward_ms = milliseconds_column([sum(stage.forward_ms) for stage in stages])
     backward_ms = milliseconds_column([sum(stage.backward_ms) for stage in stages])
+    send_ms = milliseconds_column([stage.send_forward_ms for stage in stages])
+    all_reduce_ms = milliseconds_column([stage.all_reduce_ms for stage in stages])
     for number, (stage, parts) in enumerate(zip(stages, breakdown.stages, strict=True)):
         yield (
             str(number),
@@ -105,8 +107,8 @@ def _stage_rows(pipeline: Pipeline, breakdown: Breakdown) -> Iterator[Row]:
             layers_text(stage).removeprefix("layers "),
             forward_ms[number],
             backward_ms[number],
-            milliseconds(stage.send_forward_ms),
-            milliseconds(stage.all_reduce_ms),
+            send_ms[number],
+            all_reduce_ms[number],
             gigabytes(stage.memory.total_bytes),
             f"{stage.memory.in_flight:.4g}",
             share_words(stage.bubble_ms / pipeline.iteration_time_ms if pipeline.iteration_time_ms else 0.0),

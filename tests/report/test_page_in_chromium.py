@@ -277,7 +277,8 @@ def test_the_policy_stops_what_escaping_would_let_through(
 ) -> None:
     """With markup put into the page by force: it neither runs nor asks for anything."""
     page = tmp_path / "forced.html"
-    smuggled = "<script>window.ran=1</script><link rel=stylesheet href='http://127.0.0.1:9/s'><img src='http://127.0.0.1:9/x' onerror='window.ran=2'><i style='top:0'>"
+    sheet, image = "href='http://127.0.0.1:9/s'", "src='http://127.0.0.1:9/x' onerror='window.ran=2'"
+    smuggled = f"<script>window.ran=1</script><link rel=stylesheet {sheet}><img {image}><i style='top:0'>"
     text = pages["quickstart"].read_text(encoding="utf-8")
     page.write_text(text.replace("<main>", f"<main>{smuggled}", 1), encoding="utf-8")
     chromium.open(page)
