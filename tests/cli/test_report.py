@@ -34,7 +34,7 @@ def files_below(directory: Path) -> set[str]:
         (["--plot"], {"report.html", "timeline.png", "timeline.svg"}),
         (["--all"], {"report.html", "trace.json", "timeline.png", "timeline.svg"}),
     ],
-    ids=str,
+    ids=["page", "trace", "plot", "all"],
 )
 def test_the_page_comes_by_itself_and_the_rest_when_asked_for(
     cli: Any, plan: Path, tmp_path: Path, options: list[str], files: set[str]
