@@ -123,6 +123,17 @@ def test_no_file_names_a_place_on_some_machine():
     assert named == []
 
 
+def test_every_data_file_of_the_package_goes_into_the_wheel():
+    declared = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))["tool"]["setuptools"][
+        "package-data"
+    ]
+    matched = {path for pattern in declared["poseidon"] for path in (ROOT / "poseidon").glob(pattern)}
+    code = {".py", ".pyc", ".so", ".c", ".cpp"}
+    data = [path for path in (ROOT / "poseidon").rglob("*") if path.is_file() and path.suffix not in code]
+    assert len(data) > 20
+    assert [path for path in data if path not in matched] == []
+
+
 def test_files_stay_short():
     sources = [path for path in text_files() if path.suffix in {".py", ".pyx", ".pxd"}]
     long = {str(path.relative_to(ROOT)) for path in sources if path.read_text(encoding="utf-8").count("\n") > 400}

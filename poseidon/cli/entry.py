@@ -22,6 +22,7 @@ from poseidon.cli.import_profile import import_profile
 from poseidon.cli.paper import paper
 from poseidon.cli.profile import profile
 from poseidon.cli.replan import replan
+from poseidon.cli.report import report
 from poseidon.cli.search import search
 from poseidon.cli.simulate import simulate
 from poseidon.cli.solve import solve
@@ -52,6 +53,7 @@ COMMANDS = (
     explain,
     export,
     replan,
+    report,
     simulate,
     count,
     costs,

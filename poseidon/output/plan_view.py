@@ -26,7 +26,7 @@ def plan_text(plan: Plan, stream: TextIO | None = None) -> str:
 
 def _parts(plan: Plan, stream: TextIO) -> Iterator[RenderableType]:
     experiment, pipeline = plan.experiment, plan.pipeline
-    yield Text(f"{experiment.model.name} on {experiment.cluster.name}: {_proof(plan)}", style="bold")
+    yield Text(f"{experiment.model.name} on {experiment.cluster.name}: {proof_words(plan)}", style="bold")
     yield Text(shape_line(pipeline))
     if pipeline.depths:
         yield Text(f"Depths of the links: {' '.join(map(str, pipeline.depths))}")
@@ -49,7 +49,7 @@ def _parts(plan: Plan, stream: TextIO) -> Iterator[RenderableType]:
     yield Text(search_line(plan.search))
 
 
-def _proof(plan: Plan) -> str:
+def proof_words(plan: Plan) -> str:
     """What is known about the plan."""
     if plan.status is SolutionStatus.OPTIMAL:
         return "proven optimal"
@@ -59,16 +59,21 @@ def _proof(plan: Plan) -> str:
     return f"proven within {percent(plan.gap)} of the optimum{stopped}"
 
 
-def shape_line(pipeline: Pipeline) -> str:
-    """Degrees, batch and schedule in one line."""
+def degrees_text(pipeline: Pipeline) -> str:
+    """``DP 2 x TP 2 x PP 7``."""
     tp = f"TP {pipeline.tp}" if pipeline.tp is not None else "TP by stage"
     dp = "DP by stage" if pipeline.dp_differs else f"DP {pipeline.dp}"
+    return f"{dp} x {tp} x PP {pipeline.pp}"
+
+
+def shape_line(pipeline: Pipeline) -> str:
+    """Degrees, batch and schedule in one line."""
     sequences = pipeline.dp * pipeline.micro_batch_size
     size = f"{sequences} over the replicas" if pipeline.dp_differs else str(pipeline.micro_batch_size)
     chunks = f" with {pipeline.num_chunks} chunks" if pipeline.num_chunks > 1 else ""
     recompute = "" if pipeline.recompute == "none" else f", recompute {pipeline.recompute}"
     return (
-        f"{dp} x {tp} x PP {pipeline.pp} on {plural(pipeline.num_devices, 'device')}, "
+        f"{degrees_text(pipeline)} on {plural(pipeline.num_devices, 'device')}, "
         f"{pipeline.schedule}{chunks}, {plural(pipeline.num_micro_batches, 'micro-batch', 'micro-batches')} "
         f"of {size}{recompute}"
     )
