@@ -23,6 +23,7 @@ ROOMS = (
     "output",
     "rival_planner",
     "planner",
+    "launch",
     "sweep",
     "calibrate",
     "validate",

@@ -18,6 +18,7 @@ from poseidon.cli.count import count
 from poseidon.cli.exit_codes import ExitCode
 from poseidon.cli.export import export
 from poseidon.cli.import_profile import import_profile
+from poseidon.cli.launch import launch
 from poseidon.cli.profile import profile
 from poseidon.cli.search import search
 from poseidon.cli.simulate import simulate
@@ -47,6 +48,7 @@ COMMANDS = (
     compare,
     verify,
     export,
+    launch,
     simulate,
     count,
     costs,
