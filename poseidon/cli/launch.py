@@ -97,13 +97,17 @@ def _script(words: Sequence[str], environment: Mapping[str, str], choices: Choic
         status = _run(words, caught.environment(environment), choices)
         caught.wait()
         results = caught.results()
-    if not results:
+    refused = [int(result["refused"]) for result in results if "refused" in result]
+    results = [result for result in results if "refused" not in result]
+    if refused and status == 0:
+        status = refused[0]  # a pipe into tee hides it
+    if not results and not refused:
         name = " ".join(words[:2])
         message = f"{name}: called no torchrun or torch.distributed.launch that trains a model, so nothing was planned"
         write_error(f'{message} (docs/launch.md, "What is caught")')
         if choices.dry_run and status == 0:
             return ExitCode.BAD_INPUT
-    elif choices.dry_run and not choices.as_json:
+    elif results and choices.dry_run and not choices.as_json:
         write_out("\n".join(result["shell"] for result in results))
     _report(results, status, choices)
     return status
@@ -111,6 +115,7 @@ def _script(words: Sequence[str], environment: Mapping[str, str], choices: Choic
 
 def _caught(words: Sequence[str], directory: Path, choices: Choices) -> int:
     """A shim's launcher: planned for if it trains, left alone otherwise."""
+    from poseidon.errors import PoseidonError
     from poseidon.launch.job import is_training
     from poseidon.launch.launcher import parsed_call
     from poseidon.launch.process import run_program
@@ -122,8 +127,13 @@ def _caught(words: Sequence[str], directory: Path, choices: Choices) -> int:
     with held(directory):
         if not is_training(call):
             return run_program(words, os.environ)
-        answer = _prepare(call, choices)
+        try:
+            answer = _prepare(call, choices)
+        except PoseidonError as error:
+            leave_result(directory, {"refused": error.exit_code})
+            raise
         if isinstance(answer, int):
+            leave_result(directory, {"refused": answer})
             return answer
         result = launch_to_json(answer, {})
         leave_result(directory, result)

@@ -15,7 +15,7 @@ from poseidon.output.plan_file import read_plan
 from poseidon.output.plan_json import plan_to_json
 from poseidon.plan import assured
 from poseidon.plan.plan import Plan
-from poseidon.search.result import SolutionStatus
+from poseidon.search.result import TerminationReason
 from poseidon.whole_file import write_whole_text
 
 
@@ -41,12 +41,25 @@ def cache_file(experiment: Experiment) -> Path:
     return cache_directory() / f"{hashlib.sha256(key.encode()).hexdigest()}.json"
 
 
+REPEATABLE = (
+    TerminationReason.COMPLETE,
+    TerminationReason.GAP,
+    TerminationReason.NODE_LIMIT,
+    TerminationReason.TOO_LARGE,
+)
+
+
+def is_repeatable(plan: Plan) -> bool:
+    """Whether every search of the same experiment ends with this plan: no clock and no user has ended this one."""
+    return plan.search.termination in REPEATABLE
+
+
 def cached_plan(experiment: Experiment) -> Plan | None:
     """The plan that was kept for an experiment; None where there is none that passes all checks of a plan."""
     file = cache_file(experiment)
     try:
         plan = read_plan(file)
-        if plan.status is not SolutionStatus.OPTIMAL or not _is_for(plan, experiment):
+        if not is_repeatable(plan) or not _is_for(plan, experiment):
             return None
         return assured(replace(plan, experiment=experiment))
     except PoseidonError:
@@ -59,8 +72,8 @@ def _is_for(plan: Plan, experiment: Experiment) -> bool:
 
 
 def keep_plan(plan: Plan) -> None:
-    """Keeps a plan that is proven: any other depends on how long the search was allowed to take."""
-    if plan.status is not SolutionStatus.OPTIMAL:
+    """Keeps a plan that every search of its experiment ends with."""
+    if not is_repeatable(plan):
         return
     try:
         write_whole_text(cache_file(plan.experiment), json_document(plan_to_json(plan)) + "\n")

@@ -10,7 +10,7 @@ from poseidon.errors import InputError, Mistake
 from poseidon.inputs.experiment import COMMAND_LINE, Experiment
 from poseidon.inputs.experiment_file import resolved_cluster
 from poseidon.inputs.loading import Loading
-from poseidon.launch.cache import cached_plan, keep_plan
+from poseidon.launch.cache import cached_plan, is_repeatable, keep_plan
 from poseidon.launch.choices import Choices
 from poseidon.launch.cluster_shape import check_shape, node_groups
 from poseidon.launch.discover import discovered_cluster
@@ -22,7 +22,6 @@ from poseidon.launch.measured import measured_profile
 from poseidon.output.plan_file import read_plan
 from poseidon.plan.plan import NoPlan, Plan
 from poseidon.planner import find_plan
-from poseidon.search.result import SolutionStatus
 from poseidon.search.watch import Progress
 
 Origin = Literal["file", "cache", "search"]
@@ -88,10 +87,7 @@ def _plan(
 
 
 def _check_same_everywhere(plan: Plan, call: LauncherCall) -> None:
-    """Every node plans for itself, so all must come to the same plan: a proven one, not what a limit left."""
-    if call.num_nodes > 1 and plan.status is not SolutionStatus.OPTIMAL:
-        message = (
-            f"ended the search ({plan.search.termination}) before its plan was proven, so that other nodes may come to "
-            "another plan; search once, with --dry-run --out DIR, and give every node --plan DIR/plan.json"
-        )
+    """Every node plans for itself, so all must come to the same plan: not to what a time limit left."""
+    if call.num_nodes > 1 and not is_repeatable(plan):
+        message = f"ended the search ({plan.search.termination}), so that other nodes may come to another plan; search once, with --dry-run --out DIR, and give every node --plan DIR/plan.json"
         raise InputError(Mistake("--time-limit", "", message))

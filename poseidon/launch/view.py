@@ -50,7 +50,8 @@ def change_lines(changes: tuple[Change, ...], num_kept: int) -> Iterator[str]:
     """One line for each flag that changes, removed ones first, and how many stay."""
     order = ("removed", "changed", "added")
     for change in sorted(changes, key=lambda change: order.index(change.kind)):
-        shown = " -> ".join(_printable(part) for part in (change.before, change.after) if part)
+        after = change.after.removeprefix(f"{change.flag} ") if change.before else change.after
+        shown = " -> ".join(_printable(part) for part in (change.before, after) if part)
         yield f"{change.kind:8} {shown}  ({change.reason})"
     yield f"kept     {plural(num_kept, 'other flag')}, in their order"
 
