@@ -69,7 +69,7 @@ class Arguments:
         text = self.text(name)
         if text is None:
             return None
-        if not re.fullmatch(r"\+?\d{1,12}", text):
+        if not re.fullmatch(r"\+?[0-9]{1,12}", text):
             raise InputError(Mistake(name, "", f"{text[:40]!r} is not a whole number"))
         return int(text)
 

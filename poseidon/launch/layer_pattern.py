@@ -8,7 +8,7 @@ from poseidon.errors import InputError, Mistake
 
 FLAG = "--moe-layer-freq"
 MOST_LAYERS = 10_000
-_TOKEN = re.compile(r"\s*(?:(\d{1,6})|([\[\](),+*]))")
+_TOKEN = re.compile(r"\s*(?:([0-9]{1,6})|([\[\](),+*]))")
 
 
 def moe_layers(text: str, num_layers: int) -> tuple[bool, ...]:
@@ -16,7 +16,7 @@ def moe_layers(text: str, num_layers: int) -> tuple[bool, ...]:
 
     The text is read as lists of 0 and 1, their sums and their multiples; it is never evaluated.
     """
-    if re.fullmatch(r"\d{1,6}", text):
+    if re.fullmatch(r"[0-9]{1,6}", text):
         every = int(text)
         if every < 1:
             raise InputError(Mistake(FLAG, "", "0 is no distance between layers; at least 1 is accepted"))
