@@ -28,6 +28,7 @@ NODES: dict[str, list[tuple[str, int]]] = {
     "four-a100": [("a100-sxm-80gb", 8)] * 4,
     "one-a6000": [("rtx-a6000", 8)],
     "two-kinds": [("a100-sxm-80gb", 8), ("rtx-a6000", 8)],
+    "small-first": [("rtx-a6000", 8), ("a100-sxm-80gb", 8)],
     "one-npu": [("ascend-910b2", 8)],
     "two-npus": [("ascend-910b3", 8), ("ascend-910b2", 8)],
 }
