@@ -5,6 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 
 from poseidon.errors import InputError, Mistake
+from poseidon.inputs.file_model import shown
 from poseidon.launch.arguments import Arguments
 from poseidon.launch.framework import Framework
 from poseidon.launch.read_training import Degrees
@@ -60,12 +61,12 @@ def checkpoint_notes(
             *vocabulary,
         )
     if allow_change:
-        note = f"--load: {path} was written under another split: it must be converted before it can be read"
+        note = f"--load: {shown(path, 120)} was written under another split: it must be converted before it can be read"
         return (note, *vocabulary)
     listed = ", ".join(dict.fromkeys(change.flag for change in split[:4]))
     message = (
-        f"{path[:120]} has a checkpoint of another split ({listed}), which {framework.title} can't read in the format "
-        "torch; convert it, or keep the split (--fixed-tp, --fixed-pp), and add --allow-checkpoint-change"
+        f"{shown(path, 120)} has a checkpoint of another split ({listed}), which {framework.title} can't read in the "
+        "format torch; convert it, or keep the split (--fixed-tp, --fixed-pp), and add --allow-checkpoint-change"
     )
     raise InputError(Mistake("--load", "", message))
 

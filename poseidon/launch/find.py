@@ -89,5 +89,8 @@ def _plan(
 def _check_same_everywhere(plan: Plan, call: LauncherCall) -> None:
     """Every node plans for itself, so all must come to the same plan: not to what a time limit left."""
     if call.num_nodes > 1 and not is_repeatable(plan):
-        message = f"ended the search ({plan.search.termination}), so that other nodes may come to another plan; search once, with --dry-run --out DIR, and give every node --plan DIR/plan.json"
+        message = (
+            f"ended the search ({plan.search.termination}), so that other nodes may come to another plan; search once, "
+            "with --dry-run --out DIR, and give every node --plan DIR/plan.json"
+        )
         raise InputError(Mistake("--time-limit", "", message))

@@ -15,7 +15,7 @@ USAGE = 2
 
 
 def test_the_commands() -> None:
-    expected = "calibrate compare costs count export import profile search simulate solve sweep validate verify"
+    expected = "calibrate compare costs count export import launch profile search simulate solve sweep validate verify"
     assert " ".join(COMMANDS) == expected
 
 

@@ -48,7 +48,7 @@ def test_a_flag_without_its_values_is_refused(text: str) -> None:
 
 @pytest.mark.parametrize("value", ["x", "1.5", "-3", "", "1e3", "٣"])
 def test_a_number_is_a_number(value: str) -> None:
-    with pytest.raises(InputError, match="--num-layers: .* is not a whole number"):
+    with pytest.raises(InputError, match=r"--num-layers: .* is not a whole number"):
         arguments(f"--num-layers={value}").count("--num-layers")
 
 

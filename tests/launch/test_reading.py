@@ -74,7 +74,8 @@ def test_query_groups_count_only_beside_their_switch() -> None:
 
 
 def test_experts_follow_a_pattern() -> None:
-    flags = f"{LLAMA} --num-experts 16 --moe-ffn-hidden-size 512 --moe-router-topk 4 --moe-shared-expert-intermediate-size 64"
+    flags = f"{LLAMA} --num-experts 16 --moe-ffn-hidden-size 512 --moe-router-topk 4"
+    flags += " --moe-shared-expert-intermediate-size 64"
     moe = model(f"{flags} --moe-layer-freq [0]*2+([1]+[0])*3").moe
     assert moe is not None
     assert [moe.is_moe_layer(layer) for layer in range(8)] == [False, False, True, False, True, False, True, False]
@@ -133,7 +134,8 @@ def test_a_pattern_is_read_as_python_would(text: str, layers: list[int]) -> None
 
 @pytest.mark.parametrize(
     "text",
-    ["[0]*5", "0", "[2]*4", "__import__('os').system('touch PWNED')", "[1]*999999999", "(" * 500, "[1]+", "[1 1 1 1]", "",
+    ["[0]*5", "0", "[2]*4", "__import__('os').system('touch PWNED')", "[1]*999999999", "(" * 500, "[1]+", "[1 1 1 1]",
+     "",
      "[1]*9999*9999", "[0]*4)"],
 )  # fmt: skip
 def test_a_pattern_that_is_none_is_refused_and_never_run(text: str, tmp_path: Path, monkeypatch: Any) -> None:
