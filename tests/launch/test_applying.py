@@ -15,9 +15,9 @@ from tests.launch.conftest import Ran
 
 MODEL = (
     "--num-layers 26 --hidden-size 4096 --num-attention-heads 32 --ffn-hidden-size 11008 --swiglu "
-    "--normalization RMSNorm --position-embedding-type rope --disable-bias-linear --untie-embeddings-and-output-weights "
-    "--seq-length 4096 --max-position-embeddings 4096 --vocab-size 32000 --micro-batch-size 1 --global-batch-size 32 --bf16 "
-    "--use-distributed-optimizer"
+    "--normalization RMSNorm --position-embedding-type rope --disable-bias-linear --seq-length 4096 "
+    "--untie-embeddings-and-output-weights --max-position-embeddings 4096 --vocab-size 32000 --bf16 "
+    "--micro-batch-size 1 --global-batch-size 32 --use-distributed-optimizer"
 )
 TINY = (
     "--num-layers 8 --hidden-size 1024 --num-attention-heads 16 --seq-length 512 --max-position-embeddings 512 "

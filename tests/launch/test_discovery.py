@@ -202,7 +202,8 @@ def test_the_launch_plans_for_what_it_finds(
     machine(nvidia_smi=nvidia_smi(*["NVIDIA L40S"] * 4))
     words = (
         "torchrun --nproc-per-node gpu train.py --num-layers 8 --hidden-size 1024 --num-attention-heads 16 "
-        "--seq-length 512 --max-position-embeddings 512 --micro-batch-size 1 --global-batch-size 32 --bf16 --vocab-size 1000"
+        "--seq-length 512 --max-position-embeddings 512 --micro-batch-size 1 --global-batch-size 32 --bf16 "
+        "--vocab-size 1000"
     )
     ran = cli("launch", "--dry-run", "--json", "--schedule", "1f1b", "--", *words.split())
     assert ran.status == 0, ran.err
