@@ -122,12 +122,12 @@ def _caught(words: Sequence[str], directory: Path, choices: Choices) -> int:
     from poseidon.launch.shims import held, leave_result
     from poseidon.launch.view import launch_to_json
 
-    call = parsed_call(words, dict(os.environ))
-    assert call is not None, "a shim sends launchers only"
     with held(directory):
-        if not is_training(call):
+        if not is_training(words):
             return run_program(words, os.environ)
         try:
+            call = parsed_call(words, dict(os.environ))
+            assert call is not None, "a shim sends launchers only"
             answer = _prepare(call, choices)
         except PoseidonError as error:
             leave_result(directory, {"refused": error.exit_code})

@@ -47,8 +47,9 @@ def checkpoint_notes(
 
     `directory` is where relative paths begin. A directory without a checkpoint is where a training starts from nothing.
     """
-    path = next((text for flag in LOADS if (text := arguments.text(flag)) is not None), None)
-    if path is None or not (directory / path / TRACKER).exists():
+    paths = [text for flag in LOADS if (text := arguments.text(flag)) is not None]
+    path = next((path for path in paths if (directory / path / TRACKER).exists()), None)
+    if path is None:
         return ()
     vocabulary = _vocabulary_note(arguments, changes)
     split = [change for change in changes if change.flag in SPLITTING]

@@ -16,12 +16,29 @@ REPLICATED_HEADS = (0, 16)
 def check_startable(plan: Plan, job: Job, file: str) -> None:
     """Raises InputError with everything that keeps the framework from starting with this plan."""
     tp = max(stage.tp for stage in plan.pipeline.stages)
-    if reasons := list(_reasons(plan, job, tp)):
-        hint = f"search with another TP degree, e.g. --fixed-tp {max(1, tp // 2)}"
-        raise InputError(Mistake(file, "", f"{reason}; {hint}") for reason in reasons)
+    hint = f"search with another TP degree, e.g. --fixed-tp {max(1, tp // 2)}"
+    reasons = [f"{reason}; {hint}" for reason in _tp_reasons(plan, job, tp)]
+    if reasons := [*reasons, *_other_reasons(plan, job)]:
+        raise InputError(Mistake(file, "", reason) for reason in reasons)
 
 
-def _reasons(plan: Plan, job: Job, tp: int) -> Iterator[str]:
+def _other_reasons(plan: Plan, job: Job) -> Iterator[str]:
+    pipeline, arguments = plan.pipeline, job.arguments
+    if pipeline.num_chunks > 1 and arguments.has("--no-overlap-p2p-communication"):
+        yield (
+            "its interleaved schedule counts overlapped messages, and --no-overlap-p2p-communication switches that "
+            "off; remove the flag, or plan with --schedule 1f1b"
+        )
+    batch = arguments.count("--eval-global-batch-size")
+    replicas = (arguments.count("--eval-micro-batch-size") or pipeline.micro_batch_size) * pipeline.dp
+    if batch is not None and replicas and batch % replicas:
+        yield (
+            f"DP x micro-batch, {replicas}, does not divide --eval-global-batch-size, {batch}; choose with --fixed-dp "
+            "and --micro-batch-size"
+        )
+
+
+def _tp_reasons(plan: Plan, job: Job, tp: int) -> Iterator[str]:
     model, training = plan.experiment.model, plan.experiment.training
     widths = {"--ffn-hidden-size": model.ffn_hidden_size} if "dense" in model.distinct_layer_types else {}
     if model.moe is not None:

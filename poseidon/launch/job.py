@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -36,18 +36,17 @@ class Job:
     notes: tuple[str, ...]
 
 
-def is_training(call: LauncherCall) -> bool:
-    """Whether a launcher starts a training of the family at all, and not some other program."""
-    arguments = parsed(call.arguments, framework_flags())
-    return any(map(arguments.has, TELL_TALE))
+def is_training(words: Sequence[str]) -> bool:
+    """Whether a command line is that of a training of the family, and not of some other program."""
+    return any(word.partition("=")[0] in TELL_TALE for word in words)
 
 
 def read_job(call: LauncherCall, world_size: int, choices: Choices) -> Job:
     """Reads the job; InputError where the flags describe none, or one whose cost a plan can't count."""
-    arguments = parsed(call.arguments, framework_flags())
-    if not any(map(arguments.has, TELL_TALE)):
+    if not is_training(call.arguments):
         message = f"has no --num-layers: it is not called as a training script of Megatron-LM ({call.program[0]})"
         raise InputError(Mistake(call.script, "", message))
+    arguments = parsed(call.arguments, framework_flags())
     check_spelling(arguments, (*MODEL_FLAGS, *TRAINING_FLAGS, *RECOMPUTE_FLAGS, *SPLIT_FLAGS))
     notes = notes_on_unmodelled(arguments, choices.accept)
     framework = framework_of(

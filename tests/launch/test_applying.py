@@ -257,6 +257,26 @@ def measured(path: Path, forward_ms: float) -> Path:
     return path
 
 
+def test_what_would_fail_when_training_starts_is_refused_now(on_one: Launch) -> None:
+    text = f"torchrun --nproc-per-node 8 t.py {TINY}"
+    ran = on_one(f"{text} --eval-global-batch-size 12", "--fixed-dp", "8", "--micro-batch-size", "4")
+    assert "DP x micro-batch, 32, does not divide --eval-global-batch-size, 12" in ran.err
+    wide = on_one(f"{text} --ffn-hidden-size 1002", "--fixed-tp", "4")
+    assert "TP 4 does not divide --ffn-hidden-size, 1002; search with another TP degree, e.g. --fixed-tp 2" in wide.err
+    chunks = ("--schedule", "interleaved_1f1b", "--fixed-pp", "4")
+    alone = on_one.cli(
+        "launch",
+        "--dry-run",
+        *chunks,
+        "--cluster",
+        on_one.cluster,
+        "--",
+        *text.split(),
+        "--no-overlap-p2p-communication",
+    )
+    assert "its interleaved schedule counts overlapped messages" in alone.err
+
+
 def test_no_plan_fits_is_said_with_its_status(on_one: Launch) -> None:
     large = TINY.replace("--hidden-size 1024", "--hidden-size 65536").replace("--num-layers 8", "--num-layers 80")
     ran = on_one(f"torchrun --nproc-per-node 8 t.py {large}")

@@ -28,7 +28,8 @@ def stop(number, frame):
 
 signal.signal(signal.SIGTERM, stop)
 signal.signal(signal.SIGINT, stop)
-call = {{"argv": sys.argv, "path": os.environ["PATH"], "names": sorted(os.environ)}}
+call = {{"argv": sys.argv, "path": os.environ["PATH"], "names": sorted(os.environ),
+        "connections": os.environ.get("CUDA_DEVICE_MAX_CONNECTIONS")}}
 with open(os.environ["LOG"], "a") as log:
     log.write(json.dumps(call) + "\\n")
 print("training")
@@ -115,8 +116,10 @@ def test_a_script_trains_with_the_plan_and_its_status_comes_back(desk: Desk) -> 
 
 
 def test_the_training_sees_no_shims(desk: Desk) -> None:
-    desk.launch("bash", desk.script(f"torchrun --nproc-per-node 8 train.py {MODEL}\n"))
+    script = f"export CUDA_DEVICE_MAX_CONNECTIONS=1\ntorchrun --nproc-per-node 8 train.py {MODEL}\n"
+    desk.launch("bash", desk.script(script))
     [call] = desk.calls
+    assert call["connections"] == "1"
     assert "poseidon-launch" not in str(call["path"])
     assert isinstance(call["names"], list)
     assert [name for name in call["names"] if "POSEIDON" in name or "BASH_FUNC" in name] == []
@@ -151,7 +154,7 @@ def test_other_programs_go_straight_through(desk: Desk) -> None:
 python -c 'import sys; print(sys.argv[1:], sys.executable)' a "b c"
 echo 'print(6 * 7)' | python3 -
 python -m json.tool --help | head -1
-torchrun --nproc-per-node 8 prepare.py --input x
+torchrun --nproc-per-node 8 --new-option prepare.py --split
 torchrun --nproc-per-node 8 train.py {MODEL}
 """
     ran = desk.launch("bash", desk.script(text), options=("-q",))
@@ -162,7 +165,7 @@ torchrun --nproc-per-node 8 train.py {MODEL}
     preparing, training = (call["argv"] for call in desk.calls)
     assert isinstance(preparing, list)
     assert isinstance(training, list)
-    assert preparing[1:] == ["--nproc-per-node", "8", "prepare.py", "--input", "x"]
+    assert preparing[1:] == ["--nproc-per-node", "8", "--new-option", "prepare.py", "--split"]
     assert "--pipeline-model-parallel-size" in training
     assert ran.stderr == ""
 
