@@ -93,14 +93,17 @@ def launch_options(command: Command) -> Command:
 
 
 def choices_from(options: Mapping[str, Any], *, as_json: bool, quiet: bool) -> Choices:
-    """The choices; UsageError for options that exclude each other, InputError for hosts that are none."""
+    """The choices; UsageError for options that exclude each other, InputError for hosts and versions that are none."""
     from poseidon.launch.choices import Choices
     from poseidon.launch.hosts import host_names
+    from poseidon.output.export.request import parsed_version
 
     if options["measure"] and options["profile"] is not None:
         raise click.UsageError("give either --profile or --measure, not both")
     if options["plan"] is not None and (options["measure"] or options["profile"] is not None):
         raise click.UsageError("a plan is there already: --plan needs no --profile and no --measure")
+    if options["framework_version"] is not None:
+        parsed_version(options["framework_version"])
     values = dict(options)
     values["hosts"] = () if options["hosts"] is None else host_names(options["hosts"])
     for name in PATHS:

@@ -22,6 +22,7 @@ from poseidon.launch.measured import measured_profile
 from poseidon.output.plan_file import read_plan
 from poseidon.plan.plan import NoPlan, Plan
 from poseidon.planner import find_plan
+from poseidon.search.result import TerminationReason
 from poseidon.search.watch import Progress
 
 Origin = Literal["file", "cache", "search"]
@@ -51,6 +52,8 @@ def plan_for(call: LauncherCall, choices: Choices, report: Callable[[Progress], 
     profile = measured_profile(job, known.cluster, call, choices) if choices.measure else choices.profile
     experiment = experiment_of(job, known, choices, profile)
     plan, origin = _plan(experiment, choices, report)
+    if plan.search.termination is TerminationReason.INTERRUPTED:
+        raise KeyboardInterrupt  # who ends the search does not want the training
     if isinstance(plan, Plan):
         _check_same_everywhere(plan, call)
     return Found(job, plan, "the plan", origin, known.notes)

@@ -20,6 +20,7 @@ from poseidon.launch.choices import Choices
 from poseidon.launch.cluster_shape import node_groups
 from poseidon.launch.job import Job
 from poseidon.launch.launcher import LauncherCall
+from poseidon.profile.file import read_profile
 from poseidon.whole_file import write_whole_text
 
 CPU_VENDOR = "cpu"
@@ -38,7 +39,7 @@ def measured_profile(job: Job, cluster: Cluster, call: LauncherCall, choices: Ch
     words = _options(job, choices, accelerator)
     key = hashlib.sha256(repr((sorted(job.model.items(), key=str), words, cluster.num_devices)).encode()).hexdigest()
     target, model = folder / f"{key}.json", folder / f"{key}.model.yaml"
-    if target.is_file() and choices.use_cache:
+    if choices.use_cache and _is_profile(target):
         return str(target)
     write_whole_text(model, yaml.safe_dump(_plain(job.model)))
     is_cpu = cluster.accelerators[accelerator].vendor == CPU_VENDOR
@@ -50,6 +51,15 @@ def measured_profile(job: Job, cluster: Cluster, call: LauncherCall, choices: Ch
     if status != 0:
         raise InputError(Mistake("--measure", "", f"poseidon profile failed with {status}; its output says why"))
     return str(target)
+
+
+def _is_profile(path: Path) -> bool:
+    """Whether a file that was kept is there and whole."""
+    try:
+        read_profile(path)
+    except InputError:
+        return False
+    return True
 
 
 def _only_accelerator(cluster: Cluster, call: LauncherCall) -> str:

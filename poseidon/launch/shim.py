@@ -17,7 +17,7 @@ ENTRY = "caught.py"
 """Name of the program with which Poseidon takes a launcher's command line."""
 LAUNCHER_MODULES = ("torch.distributed.run", "torch.distributed.launch")
 NAMES = ("torchrun", "python", "python3")
-"""The programs that shims stand for."""
+"""The programs that shims stand for, beside every python3.N on the PATH."""
 
 
 def script_index(name: str, arguments: list[str]) -> int | None:
@@ -28,7 +28,7 @@ def script_index(name: str, arguments: list[str]) -> int | None:
     """
     if os.path.basename(name) == "torchrun":
         return 0
-    if not _is_python(os.path.basename(name)):
+    if not is_python(os.path.basename(name)):
         return None
     index = 0
     while index < len(arguments):
@@ -52,8 +52,9 @@ def script_index(name: str, arguments: list[str]) -> int | None:
     return None
 
 
-def _is_python(name: str) -> bool:
-    return (name.startswith("python") and name[len("python") :].replace(".", "").isdigit()) or name == "python"
+def is_python(name: str) -> bool:
+    """Whether a program is called python, python3 or python3.N."""
+    return name.startswith("python") and (name == "python" or name[len("python") :].replace(".", "").isdigit())
 
 
 def real_program(name: str, directory: str) -> str | None:
@@ -64,6 +65,14 @@ def real_program(name: str, directory: str) -> str | None:
         if os.path.realpath(folder or os.curdir) != shims and os.path.isfile(path) and os.access(path, os.X_OK):
             return path
     return None
+
+
+def _behind(word: str, directory: str) -> str:
+    """The program behind a shim, where a word is the path of one (``python $(which torchrun)``)."""
+    folder, name = os.path.split(word)
+    if not folder or os.path.realpath(folder) != os.path.realpath(directory):
+        return word
+    return real_program(name, directory) or word
 
 
 def without_shims(environment: dict[str, str], directory: str) -> dict[str, str]:
@@ -88,8 +97,10 @@ def main() -> None:
         sys.stderr.write(f"{name}: command not found\n")
         sys.exit(127)
     if script_index(name, arguments) is None or not directory:
-        os.execv(real, [name, *arguments])
+        # By its path: Python looks for itself, and for its environment, by the name that it is started with.
+        os.execv(real, [real, *arguments])
     environment = without_shims(dict(os.environ), directory)
+    arguments = [_behind(word, directory) for word in arguments]
     with open(os.path.join(directory, INTERPRETER), encoding="utf-8") as file:
         interpreter = file.read()
     # -E: the script's PYTHONPATH is for its training, not for us.

@@ -38,7 +38,7 @@ class Shims:
         The functions stay when a script puts another directory before the shims', as activating an environment does.
         """
         path = f"{self.directory}{os.pathsep}{before.get('PATH', os.defpath)}"
-        functions = {f"BASH_FUNC_{name}%%": f'() {{ "${shim.DIRECTORY}/{name}" "$@"; }}' for name in shim.NAMES}
+        functions = {f"BASH_FUNC_{name}%%": _function(name) for name in shim.NAMES}
         return {**before, "PATH": path, shim.DIRECTORY: str(self.directory), **functions}
 
     def wait(self) -> None:
@@ -52,6 +52,12 @@ class Shims:
         return [json.loads(file.read_text(encoding="utf-8")) for file in files]
 
 
+def _function(name: str) -> str:
+    """A bash function; what still runs when the directory is gone gets the real program."""
+    file = f'"${shim.DIRECTORY}/{name}"'
+    return f'() {{ if [ -x {file} ]; then {file} "$@"; else command {name} "$@"; fi; }}'
+
+
 @contextmanager
 def shims(choices: Choices) -> Iterator[Shims]:
     """Makes the directory, and removes it at the end."""
@@ -61,11 +67,18 @@ def shims(choices: Choices) -> Iterator[Shims]:
         (directory / shim.INTERPRETER).write_text(sys.executable, encoding="utf-8")
         (directory / shim.ENTRY).write_text(_entry(directory), encoding="utf-8")
         (directory / RUNNING).touch()
-        for name in shim.NAMES:
+        for name in (*shim.NAMES, *_other_pythons()):
             _write_shim(directory / name)
         yield Shims(directory)
     finally:
         shutil.rmtree(directory, ignore_errors=True)
+
+
+def _other_pythons() -> set[str]:
+    """``python3.11`` and its like, as far as they are on the PATH."""
+    folders = [Path(folder) for folder in os.environ.get("PATH", os.defpath).split(os.pathsep) if folder]
+    names = {file.name for folder in folders if folder.is_dir() for file in folder.glob("python3.*")}
+    return {name for name in names if shim.is_python(name)}
 
 
 def _write_shim(file: Path) -> None:

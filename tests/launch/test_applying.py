@@ -306,6 +306,11 @@ def test_a_recomputation_of_the_users_choice_replaces_the_commands(on_one: Launc
     assert full[full.index("--recompute-num-layers") + 1] == "1"
 
 
+def test_a_version_is_a_version(on_one: Launch) -> None:
+    ran = on_one("torchrun t.py", "--framework", "mindspeed", "--framework-version", "newest")
+    assert (ran.status, ran.err.startswith("--framework-version: 'newest' is not a version")) == (2, True)
+
+
 @pytest.mark.parametrize(
     "options",
     [("--measure", "--profile", "x"), ("--plan", "x", "--measure"), ("--plan", "x", "--profile", "y")],

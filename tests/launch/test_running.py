@@ -135,6 +135,7 @@ def test_a_launcher_is_caught_however_it_is_called(desk: Desk) -> None:
         f'bash -c "torchrun {flags} --way 4"',
         f"export PYTHONPATH=/nowhere\ncd /\ntorchrun {flags} --way 5",
         f"OMP_NUM_THREADS=1 sh -c 'torchrun {flags} --way 6'",
+        f"python $(which torchrun) {flags} --way 7",
     )
     for number, text in enumerate(ways):
         (desk.directory / f"way{number}.sh").write_text(text)
@@ -168,6 +169,40 @@ torchrun --nproc-per-node 8 train.py {MODEL}
     assert preparing[1:] == ["--nproc-per-node", "8", "--new-option", "prepare.py", "--split"]
     assert "--pipeline-model-parallel-size" in training
     assert ran.stderr == ""
+
+
+def test_python_keeps_its_environment(desk: Desk) -> None:
+    """A virtual environment is found by the path of its interpreter, which a shim must not hide."""
+    environment = desk.directory / "env"
+    subprocess.run([sys.executable, "-m", "venv", "--without-pip", str(environment)], check=True, timeout=60)
+    path = f"{environment / 'bin'}:{desk.environment['PATH']}"
+    ask = "import sys; print(sys.executable, sys.prefix)"
+    minor = f"python3.{sys.version_info.minor}"
+    text = "".join(f"{name} -c '{ask}'\n" for name in ("python", "python3", minor))
+    direct = subprocess.run(["bash", "-c", text], env=desk.environment | {"PATH": path}, capture_output=True, text=True)
+    ran = desk.launch("bash", desk.script(text), PATH=path)
+    assert ran.stdout == direct.stdout
+    assert str(environment) in ran.stdout
+
+
+def test_who_ends_the_search_gets_no_training(desk: Desk) -> None:
+    model = (
+        "--num-layers 80 --hidden-size 8192 --num-attention-heads 64 --ffn-hidden-size 28672 --swiglu --bf16 "
+        "--seq-length 4096 --position-embedding-type rope --micro-batch-size 1 --global-batch-size 1280 "
+        "--vocab-size 32000 --use-distributed-optimizer"
+    )
+    desk.cluster = ROOT / "configs" / "clusters" / "mixed-5-types.yaml"
+    words = ("torchrun", "--nnodes", "80", "--nproc-per-node", "8", "train.py", *model.split())
+    command = desk.command(*words, options=("--schedule", "interleaved_1f1b"))
+    pipes = {"stdout": subprocess.PIPE, "stderr": subprocess.PIPE}
+    with subprocess.Popen(command, env=desk.environment, cwd=desk.directory, text=True, **pipes) as run:
+        assert run.stderr is not None
+        assert "incumbent" in run.stderr.readline()
+        run.send_signal(signal.SIGINT)
+        out, err = run.communicate(timeout=SLOW_MACHINE_S)
+    assert (run.returncode, out) == (130, "")
+    assert err.endswith("interrupted\n")
+    assert desk.calls == []
 
 
 @pytest.mark.parametrize(

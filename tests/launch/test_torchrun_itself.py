@@ -158,7 +158,11 @@ def test_a_profile_is_measured_first_when_asked(tmp_path: Path) -> None:
     options = ("--cluster", str(cluster), "--measure", "--micro-batch-size", "1", "--json")
     assert launch(tmp_path, script, *options).wait(SLOW_MACHINE_S) == 0
     [result] = json.loads((tmp_path / "out").read_text())["launches"]
-    profile = json.loads(Path(result["plan"]["inputs"]["profile"]).read_text())
+    kept = Path(result["plan"]["inputs"]["profile"])
+    profile = json.loads(kept.read_text())
+    kept.write_text("{")
+    assert launch(tmp_path, script, *options, "--dry-run").wait(SLOW_MACHINE_S) == 0
+    assert json.loads(kept.read_text())["layers"], "a damaged profile is measured again"
     [row] = profile["layers"]
     assert row["accelerator"] == "fast"
     assert result["plan"]["stages"][0]["forward_ms"] == pytest.approx(
