@@ -132,6 +132,9 @@ def _caught(words: Sequence[str], directory: Path, choices: Choices) -> int:
         except PoseidonError as error:
             leave_result(directory, {"refused": error.exit_code})
             raise
+        except KeyboardInterrupt:
+            leave_result(directory, {"refused": ExitCode.INTERRUPTED})
+            raise
         if isinstance(answer, int):
             leave_result(directory, {"refused": answer})
             return answer
