@@ -109,7 +109,8 @@ def _script(words: Sequence[str], environment: Mapping[str, str], choices: Choic
             return ExitCode.BAD_INPUT
     elif results and choices.dry_run and not choices.as_json:
         write_out("\n".join(result["shell"] for result in results))
-    _report(results, status, choices)
+    if results or not refused:
+        _report(results, status, choices)
     return status
 
 

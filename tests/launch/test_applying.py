@@ -4,13 +4,16 @@ from __future__ import annotations
 
 import json
 from collections.abc import Callable
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
 import pytest
 import yaml
 
-from poseidon.launch.cache import cache_directory
+from poseidon.launch.cache import cache_directory, cache_file, is_repeatable, keep_plan
+from poseidon.output.plan_file import plan_from_json
+from poseidon.search.result import TerminationReason
 from tests.launch.conftest import Ran
 
 MODEL = (
@@ -196,6 +199,19 @@ def test_the_cache_is_keyed_by_everything(on_one: Launch, cluster_file: Callable
     cluster["links"]["intra_node"]["bandwidth_gbps"] = 100
     on_one.cluster.write_text(yaml.safe_dump(cluster))
     assert origin() == "search"
+
+
+def test_only_what_every_search_ends_with_is_kept(on_one: Launch, own_cache: Path) -> None:
+    text = f"torchrun --nproc-per-node 8 t.py {TINY}"
+    plan = plan_from_json(on_one.result(text, "--no-cache")["plan"], "plan")
+    assert not own_cache.exists()
+    for reason in TerminationReason:
+        ended = replace(plan, search=replace(plan.search, termination=reason))
+        keep_plan(ended)
+        depends_on_time = reason in ("time limit", "interrupted", "a part of the search kept failing")
+        assert is_repeatable(ended) is not depends_on_time
+        assert cache_file(plan.experiment).exists() is not depends_on_time, reason
+        cache_file(plan.experiment).unlink(missing_ok=True)
 
 
 @pytest.mark.parametrize("damage", ["half", "empty", "schema", "layers", "devices", "directory", "other"])
