@@ -16,7 +16,7 @@ from tests.launch.conftest import write_program
 from tests.processes import wait_until
 
 ROOT = Path(__file__).parents[2]
-SLOW_MACHINE_S = 120
+SLOW_MACHINE_S = 300
 
 LAUNCHER = """#!{python}
 import json, os, signal, sys, time
