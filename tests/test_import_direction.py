@@ -25,6 +25,7 @@ ROOMS = (
     "rival_planner",
     "planner",
     "report",
+    "launch",
     "sweep",
     "calibrate",
     "validate",

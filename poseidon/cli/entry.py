@@ -19,6 +19,7 @@ from poseidon.cli.exit_codes import ExitCode
 from poseidon.cli.explain import explain
 from poseidon.cli.export import export
 from poseidon.cli.import_profile import import_profile
+from poseidon.cli.launch import launch
 from poseidon.cli.paper import paper
 from poseidon.cli.profile import profile
 from poseidon.cli.replan import replan
@@ -51,9 +52,10 @@ COMMANDS = (
     compare,
     verify,
     explain,
-    export,
-    replan,
     report,
+    export,
+    launch,
+    replan,
     simulate,
     count,
     costs,

@@ -79,7 +79,7 @@ def search(
             journal = None if out is None else out / JOURNAL
             plan = find_plan(experiment, progress.show, earlier, backend, journal, resume=resume)
         if isinstance(plan, NoPlan):
-            return _refuse(plan)
+            return refuse(plan)
         return _deliver(plan, out, reporting)
 
 
@@ -106,7 +106,7 @@ def _deliver(plan: Plan, out: Path | None, reporting: Reporting) -> int:
     return ExitCode.INTERRUPTED if plan.search.termination is TerminationReason.INTERRUPTED else ExitCode.DONE
 
 
-def _refuse(answer: NoPlan) -> int:
+def refuse(answer: NoPlan) -> int:
     """Says why there is no plan; the exit status tells a proof from a limit."""
     from poseidon.output.streams import write_error
     from poseidon.search.result import SolutionStatus, TerminationReason

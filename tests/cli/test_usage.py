@@ -16,8 +16,8 @@ USAGE = 2
 
 def test_the_commands() -> None:
     expected = (
-        "calibrate compare costs count explain export import paper profile replan report search simulate solve sweep "
-        "validate verify"
+        "calibrate compare costs count explain export import launch paper profile replan report search simulate solve "
+        "sweep validate verify"
     )
     assert " ".join(COMMANDS) == expected
 

@@ -17,7 +17,8 @@ from poseidon.plan.plan import Pipeline, Plan
 Version = tuple[int, ...]
 
 _VERSION = re.compile(r"(?:core_r|core_v|v|r)?(\d{1,6}(?:\.\d{1,6}){0,3})")
-_HOST = re.compile(r"[A-Za-z0-9](?:[A-Za-z0-9.-]{0,251}[A-Za-z0-9])?|\[?[0-9A-Fa-f:.]{2,45}\]?")
+HOST_PATTERN = re.compile(r"[A-Za-z0-9](?:[A-Za-z0-9.-]{0,251}[A-Za-z0-9])?|\[?[0-9A-Fa-f:.]{2,45}\]?")
+"""Names and addresses of hosts; none begins with a dash, so none is ever taken for an option."""
 
 
 @dataclass(frozen=True)
@@ -74,7 +75,7 @@ def parsed_hosts(text: str, plan: Plan) -> tuple[str, ...]:
     hosts = tuple(host.strip() for host in text.split(","))
     num_nodes = sum(group.count for group in plan.experiment.cluster.nodes)
     for host in hosts:
-        if not _HOST.fullmatch(host):
+        if not HOST_PATTERN.fullmatch(host):
             raise InputError(Mistake("--hosts", "", f"{host[:60]!r} is not the name or address of a host"))
     if len(hosts) != num_nodes:
         message = f"{len(hosts)} hosts are given; the plan's cluster has {num_nodes} nodes, in the order of its file"

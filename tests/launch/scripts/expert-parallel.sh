@@ -1,0 +1,5 @@
+#!/bin/bash
+# Experts over several devices.
+torchrun --nproc-per-node 8 pretrain_gpt.py --num-layers 16 --hidden-size 2048 --num-attention-heads 16 --seq-length 4096 \
+  --max-position-embeddings 4096 --micro-batch-size 1 --global-batch-size 64 --bf16 --vocab-size 50257 --num-experts 8 \
+  --expert-model-parallel-size 8 --moe-token-dispatcher-type alltoall
