@@ -14,6 +14,7 @@ from rich.console import Console, JustifyMethod, RenderableType
 from rich.markup import escape
 from rich.measure import Measurement
 from rich.table import Table
+from rich.text import Text
 
 DEFAULT_WIDTH = 120
 """Columns where there is no terminal: rich's own 80 would fold tables in job logs."""
@@ -57,8 +58,13 @@ def rendered(parts: Sequence[RenderableType], stream: TextIO) -> str:
     for part in parts:
         needed = Measurement.get(console, console.options.update(width=MOST_COLUMNS), part).minimum
         console.width = max(width, needed) if isinstance(part, Table) else width
-        console.print(part)
+        console.print(part, soft_wrap=isinstance(part, Text) and bool(part.no_wrap))
     return "\n".join(line.rstrip() for line in text.getvalue().splitlines())
+
+
+def unbroken(line: str) -> Text:
+    """A line that stays one line however narrow the stream is: a path that can be copied."""
+    return Text(line, no_wrap=True)
 
 
 @dataclass

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any, TextIO
 from rich.console import RenderableType
 from rich.markup import escape
 
-from poseidon.output.console import Columns, rendered
+from poseidon.output.console import Columns, rendered, unbroken
 from poseidon.output.numbers import milliseconds, percent, plural
 
 if TYPE_CHECKING:
@@ -52,7 +52,7 @@ def profile_tables(document: Mapping[str, Any], out: Path, stream: TextIO) -> st
     if document["transfers"] or document["all_reduce"]:
         parts += ["", _messages(document, stream)]
     [taken] = document["taken"]
-    parts += ["", *(escape(f"Not measured: {cell}") for cell in taken["no_room"]), escape(f"Written to {out}")]
+    parts += ["", *(escape(f"Not measured: {cell}") for cell in taken["no_room"]), unbroken(f"Written to {out}")]
     return rendered(parts, stream)
 
 

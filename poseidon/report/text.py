@@ -9,7 +9,7 @@ from typing import TextIO
 from rich.console import RenderableType
 from rich.text import Text
 
-from poseidon.output.console import Columns, rendered
+from poseidon.output.console import Columns, rendered, unbroken
 from poseidon.output.numbers import milliseconds, percent
 from poseidon.report.breakdown import Breakdown, StageParts
 from poseidon.report.figures import TIME_PARTS
@@ -55,7 +55,7 @@ def _parts(
             yield Text("Interrupted: the searches after the last row were not made.")
     elif sensitivity:
         yield Text(f"What a change would give was left out: {sensitivity}")
-    yield from (Text(f"Written: {file}") for file in files)
+    yield from (unbroken(f"Written: {file}") for file in files)
 
 
 def _stages(simulated: Simulated, breakdown: Breakdown, stream: TextIO) -> Columns:

@@ -12,7 +12,7 @@ from poseidon.plan.plan import Plan
 SCRIPT = "</script><script>window.ran='script'</script>"
 IMAGE = "<img src=x onerror=\"window.ran='image'\">"
 QUOTE = "'\"><svg onload=window.ran='svg'>"
-COMMENT = "<!--<script>\u2028window.ran=1//"
+COMMENT = "<!--<script>window.ran=1//"
 HOSTILE = (SCRIPT, IMAGE, QUOTE, COMMENT)
 
 
