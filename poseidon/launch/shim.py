@@ -92,11 +92,11 @@ def main() -> None:
     """Becomes the real program, or Poseidon with the launcher's command line."""
     name, arguments = sys.argv[1], sys.argv[2:]
     directory = os.environ.get(DIRECTORY, "")
-    real = real_program(name, directory)
-    if real is None:
-        sys.stderr.write(f"{name}: command not found\n")
-        sys.exit(127)
     if script_index(name, arguments) is None or not directory:
+        real = real_program(name, directory)
+        if real is None:
+            sys.stderr.write(f"{name}: command not found\n")
+            sys.exit(127)
         # By its path: Python looks for itself, and for its environment, by the name that it is started with.
         os.execv(real, [real, *arguments])
     environment = without_shims(dict(os.environ), directory)

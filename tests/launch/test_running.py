@@ -239,6 +239,16 @@ def test_a_dry_run_prints_the_command_and_starts_nothing(desk: Desk) -> None:
     assert (desk.directory / "out").read_text() == ""
 
 
+def test_a_dry_run_needs_no_launcher_on_this_machine(desk: Desk) -> None:
+    script = desk.script(f"torchrun --nproc-per-node 8 train.py {MODEL}\n")
+    dry = desk.launch("bash", script, options=("--dry-run",), PATH=os.defpath)
+    assert dry.returncode == 0, dry.stderr
+    assert dry.stdout.startswith("torchrun --nproc-per-node 8 ")
+    ran = desk.launch("bash", script, PATH=os.defpath)
+    assert ran.returncode != 0
+    assert ran.stderr.splitlines()[-1] == "torchrun: cannot be started: No such file or directory"
+
+
 def test_json_is_alone_on_standard_output(desk: Desk) -> None:
     script = desk.script(f"echo noise\ntorchrun --nproc-per-node 8 train.py {MODEL}\n")
     ran = desk.launch("bash", script, options=("--json",), STATUS="3")
