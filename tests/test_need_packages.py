@@ -37,7 +37,8 @@ def test_a_missing_package_is_a_skip_unless_it_is_needed(project: pytest.Pyteste
         assert "could not import 'no_such_package'" in needing.stdout.str()
 
 
-def test_it_is_needed_by_worker_processes_too(project: pytest.Pytester) -> None:
+def test_it_is_needed_by_worker_processes_too(project: pytest.Pytester, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("PYTHONPATH", str(Path(__file__).parents[1]))
     project.makepyfile(test_it=CASES["module"])
     needing = project.runpytest_subprocess("--need-packages", "-n", "1")
     assert needing.ret != 0
