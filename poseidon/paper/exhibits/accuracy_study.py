@@ -85,7 +85,9 @@ def draw(figure: Figure, tables: Tables) -> None:
     )
     for column, color, marker, label in series:
         operations = [row["num_operations"] for row in rows]
-        axes.scatter(operations, [row[column] for row in rows], s=5, marker=marker, color=color, alpha=0.3, label=label)
+        values = [row[column] for row in rows]
+        # Twelve thousand points as shapes would be megabytes of SVG.
+        axes.scatter(operations, values, s=5, marker=marker, color=color, alpha=0.3, label=label, rasterized=True)
     axes.set_xscale("log")
     axes.set_yscale("log")
     axes.yaxis.set_major_formatter("{x:,g}")
