@@ -37,8 +37,8 @@ cdef bint cheaper(const Step& a, const Step& b) noexcept nogil:
 cdef class StageMix:
     """N stages of K kinds that use up all units of P pools (or at most these, with `allow_idle`) and hold L layers.
 
-    A stage of kind k takes `units[k]` of pool `pool_of_kind[k]` (int32) and `per_layer[k]` (float64, ms) for each of its
-    layers, of which it holds `least` or more.
+    A stage of kind k takes `units[k]` of pool `pool_of_kind[k]` (int32) and `per_layer[k]` (float64, ms) for each of
+    its layers, of which it holds `least` or more.
     """
 
     cdef int num_kinds, num_pools, num_stages, num_layers, least
@@ -77,9 +77,11 @@ cdef class StageMix:
         # at the next price. Every value of the dual is a bound.
         cdef double low = INFINITY, high = 0.0, price, value, meeting, best = -INFINITY
         cdef double low_value, low_slope, high_value, high_slope, slope
-        cdef int kind, turn
+        cdef int kind, _turn
         cdef Mix mix = self._mix(most, 1.0, True)
-        if not mix.exists or mix.layers < self.num_layers * (1 - 1e-12) or self.least * self.num_stages > self.num_layers:
+        if not mix.exists or mix.layers < self.num_layers * (1 - 1e-12):
+            return INFINITY
+        if self.least * self.num_stages > self.num_layers:
             return INFINITY
         for kind in range(self.num_kinds):
             if most[kind] >= self.least:
@@ -91,7 +93,7 @@ cdef class StageMix:
         if low_slope <= 0:
             return best
         high = max(2 * high, 1e-9)
-        for turn in range(60):
+        for _turn in range(60):
             mix = self._mix(most, high, False)
             high_value, high_slope = self._dual(mix, high), self.num_layers - mix.layers
             best = max(best, self._safe(mix, high))
@@ -100,7 +102,7 @@ cdef class StageMix:
             low, low_value, low_slope, high = high, high_value, high_slope, 4 * high
         else:
             return best
-        for turn in range(100):
+        for _turn in range(100):
             if high_slope == 0 or low_slope - high_slope <= 0:
                 break
             price = (high_value - high_slope * high - low_value + low_slope * low) / (low_slope - high_slope)
