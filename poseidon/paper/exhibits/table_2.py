@@ -2,15 +2,9 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
-
-from poseidon.paper.compared import HEXISCALE, METIS, PAPER, SCALE, comparison_remarks
-from poseidon.paper.exhibit import Exhibit
-from poseidon.paper.search_seconds import SPACES, SearchSeconds
-from poseidon.paper.study import Tables
-
-if TYPE_CHECKING:
-    from matplotlib.figure import Figure
+from poseidon.paper.compared import HEXISCALE, METIS, PAPER, SCALE
+from poseidon.paper.comparison_exhibit import comparison_exhibit
+from poseidon.paper.search_seconds import SearchSeconds
 
 SECONDS = SearchSeconds(
     {
@@ -19,21 +13,10 @@ SECONDS = SearchSeconds(
         "setting6-288": {PAPER: 75.8, METIS: 2862.9, HEXISCALE: 394.7},
     }
 )
-
-
-def _draw(figure: Figure, tables: Tables) -> None:
-    SECONDS.draw(figure.add_subplot(), tables)
-
-
-EXHIBIT = Exhibit(
-    name="table-2",
-    title="Search time at 96, 192 and 288 NPUs (setting 6)",
-    studies=(SCALE, SPACES),
-    reported="Poseidon 26.0, 47.8 and 75.8 s; Metis 1,378.7, 2,382.6 and 2,862.9 s; HexiScale 116.8, 251.7 and 394.7 "
-    "s.",
-    found=SECONDS.found,
-    tables=lambda tables: (SECONDS.table(tables),),
-    draw=_draw,
-    remarks=lambda tables: comparison_remarks(tables, SECONDS.reported),
-    data=SECONDS.data,
+EXHIBIT = comparison_exhibit(
+    "table-2",
+    "Search time at 96, 192 and 288 NPUs (setting 6)",
+    SCALE,
+    "Poseidon 26.0, 47.8 and 75.8 s; Metis 1,378.7, 2,382.6 and 2,862.9 s; HexiScale 116.8, 251.7 and 394.7 s.",
+    SECONDS,
 )
