@@ -24,6 +24,11 @@ class Argument:
     values: tuple[str, ...] = ()
     flag: Flag | None = None
 
+    @property
+    def takes_more(self) -> bool:
+        """Whether a word that followed would be another of its values."""
+        return bool(self.name) and "=" not in self.words[0] and _most(self.flag) is None
+
     def with_value(self, value: str) -> Argument:
         """The same flag, spelt as before, with another value."""
         written, equals, _ = self.words[0].partition("=")

@@ -36,7 +36,7 @@ def rewritten(arguments: Arguments, flags: Sequence[tuple[str, ...]], removals: 
     """Sets the plan's `flags` (each a name, with a value or alone) and takes out what `removals` name.
 
     A flag that is there keeps its place and its spelling, and what it says already stays as it is; of a repeated one
-    only the last stays, which is the one that counts. New flags come last.
+    only the last stays, which is the one that counts. New flags come last. A word that belongs to no flag stays so.
     """
     wanted = {flag[0]: flag[1:] for flag in flags}
     reasons = {removal.flag: removal.reason for removal in removals if removal.flag not in wanted}
@@ -55,7 +55,7 @@ def rewritten(arguments: Arguments, flags: Sequence[tuple[str, ...]], removals: 
                 changes.append(Change("changed", item.name, _shown(item), _shown(result), "the plan's value"))
     missing = [flag for flag in flags if not arguments.has(flag[0])]
     changes += [Change("added", flag[0], "", " ".join(flag), "the plan's") for flag in missing]
-    words = tuple(word for item in kept for word in item.words)
+    words = tuple(word for item in _apart(kept) for word in item.words)
     return Rewritten((*words, *(word for flag in missing for word in flag)), tuple(changes), num_kept)
 
 
@@ -71,6 +71,13 @@ def _item(
     if item is not arguments.last(item.name):
         return Change("removed", item.name, _shown(item), "", "repeated: the last one counts")
     return item if _same(item.values, values) else item.with_value(values[0])
+
+
+def _apart(kept: list[Argument]) -> list[Argument]:
+    """The same arguments, but that no flag takes a word that came after one that is gone: such words come first."""
+    taken = [i for i in range(1, len(kept)) if not kept[i].name and kept[i - 1].takes_more]
+    moved = [item for item in kept[: taken[-1] + 1] if not item.name] if taken else []
+    return [*moved, *(item for i, item in enumerate(kept) if item.name or i > taken[-1])] if moved else kept
 
 
 def _same(written: tuple[str, ...], wanted: tuple[str, ...]) -> bool:

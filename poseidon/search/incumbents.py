@@ -46,6 +46,7 @@ class Incumbents(Generic[Plan]):
         self._count = count
         self._tie = tie
         self._by_problem: dict[str, Plan] = {}
+        self._chosen: set[str] = set()
         self._kept: tuple[Plan, ...] = ()
         self.curve: list[tuple[float, float]] = []
 
@@ -82,7 +83,7 @@ class Incumbents(Generic[Plan]):
         """
         name = solution.name
         known = self._by_problem.get(name)
-        if known is not None and known.order_key <= solution.order_key:
+        if name in self._chosen or (known is not None and known.order_key <= solution.order_key):
             return False
         if solution.iteration_time_ms < self.best_ms:
             self.curve.append((seconds, solution.iteration_time_ms))
@@ -91,7 +92,11 @@ class Incumbents(Generic[Plan]):
         return before != self._kept
 
     def replace(self, solution: Plan) -> None:
-        """Puts the chosen one of several equally fast plans of a problem in the place of the one that was found."""
+        """Puts the chosen one of several equally fast plans of a problem in the place of the one that was found.
+
+        It stays there: what a worker has sent before everything was proven, and comes only now, changes nothing more.
+        """
+        self._chosen.add(solution.name)
         self._by_problem[solution.name] = solution
         self._kept = self._best()
 

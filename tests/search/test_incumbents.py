@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import math
+
 import numpy as np
 import pytest
 from hypothesis import given
@@ -97,11 +99,23 @@ def test_local_moves_lead_from_the_worst_plan_of_the_example_to_the_best() -> No
     assert (time_ms, solution_of(EXAMPLE, kinds, layers, time_ms).stages) == (BEST_MS, BEST)
 
 
-def test_incumbents_keep_the_best_of_each_problem() -> None:
-    def offered(time_ms: float, name: str) -> Solution:
-        problem = EXAMPLE.__class__(**{**vars(EXAMPLE), "name": name})
-        return Solution(problem, BEST, time_ms)
+def offered(time_ms: float, name: str) -> Solution:
+    problem = EXAMPLE.__class__(**{**vars(EXAMPLE), "name": name})
+    return Solution(problem, BEST, time_ms)
 
+
+def test_what_comes_late_does_not_displace_the_chosen_plan() -> None:
+    # Two equally fast plans whose times differ in the last digit: on Ray the news of one can come after the choice.
+    incumbents = Incumbents(2)
+    found, chosen = offered(math.nextafter(7.0, 0.0), "a"), offered(7.0, "a")
+    incumbents.offer(found, 1.0)
+    incumbents.replace(chosen)
+    assert not incumbents.offer(found, 2.0)
+    assert incumbents.solutions == (chosen,)
+    assert incumbents.offer(offered(8.0, "b"), 3.0)
+
+
+def test_incumbents_keep_the_best_of_each_problem() -> None:
     incumbents = Incumbents(2)
     assert incumbents.best_ms == incumbents.cutoff_ms == float("inf")
     incumbents.offer(offered(9.0, "a"), 1.0)
