@@ -75,9 +75,10 @@ def _item(
 
 def _apart(kept: list[Argument]) -> list[Argument]:
     """The same arguments, but that no flag takes a word that came after one that is gone: such words come first."""
-    taken = [i for i in range(1, len(kept)) if not kept[i].name and kept[i - 1].takes_more]
-    moved = [item for item in kept[: taken[-1] + 1] if not item.name] if taken else []
-    return [*moved, *(item for i, item in enumerate(kept) if item.name or i > taken[-1])] if moved else kept
+    end = max((i for i in range(1, len(kept)) if not kept[i].name and kept[i - 1].takes_more), default=-1) + 1
+    while 0 < end < len(kept) and not kept[end].name:
+        end += 1
+    return sorted(kept[:end], key=lambda item: bool(item.name)) + kept[end:]
 
 
 def _same(written: tuple[str, ...], wanted: tuple[str, ...]) -> bool:
