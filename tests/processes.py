@@ -24,6 +24,7 @@ def ray_environment(folder: str) -> dict[str, str]:
         "RAY_AUTH_MODE": "disabled",
         "RAY_TMPDIR": folder,
         "RAY_USAGE_STATS_ENABLED": "0",
+        "RAY_worker_niceness": "0",
         "RAY_USAGE_STATS_REPORT_URL": "http://127.0.0.1:9/",
         "PYTHONPATH": str(Path(__file__).parents[1]),
     }

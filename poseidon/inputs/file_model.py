@@ -36,7 +36,7 @@ class FileModel(BaseModel):
     the raw mapping, so that a person sees every mistake of the file at once.
     """
 
-    model_config = ConfigDict(frozen=True, extra="forbid", use_attribute_docstrings=True)
+    model_config = ConfigDict(frozen=True, extra="forbid", defer_build=True)
 
     derived_fields: ClassVar[frozenset[str]] = frozenset()
     """Fields that a file may leave out because they follow from others (`derived_defaults`)."""

@@ -51,7 +51,7 @@ Amounts = Annotated[tuple[Amount, ...], Field(min_length=1, max_length=10_000)]
 
 
 class _Peer(FileModel):
-    model_config = ConfigDict(frozen=True, extra="ignore", use_attribute_docstrings=True)
+    model_config = ConfigDict(frozen=True, extra="ignore")
 
 
 class _Parameters(_Peer):
