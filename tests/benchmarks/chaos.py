@@ -119,18 +119,18 @@ def shared_memory() -> list[Path]:
     return [path for path in shared.glob("poseidon-workers-*") if not Path("/proc", path.name.split("-")[2]).exists()]
 
 
-def run_ray(seed: int, most_blows: int) -> tuple[Plan, Counter[str]]:
+def run_ray(seed: int, most_blows: int, address: str, nodes: Nodes) -> tuple[Plan, Counter[str]]:
     """On a Ray cluster of a head and two nodes, all on this machine."""
     rng = random.Random(f"cluster {seed}")
     folder = os.environ["RAY_TMPDIR"]
-    with cluster() as (address, nodes):
-        blows: dict[str, Blow] = {
-            "worker": lambda: kill_one(lambda: ray_workers(folder), rng),
-            "actor": lambda: kill_one(lambda: ray_processes(folder, "ray::IncumbentActor"), rng),
-            "node": lambda: nodes.replace(rng),
-        }
-        result = disturbed(seed, ("--ray", address), blows, most_blows)
-    assert wait_until(lambda: not ray_processes(folder)), "Ray processes are left behind"
+    blows: dict[str, Blow] = {
+        "worker": lambda: kill_one(lambda: ray_workers(folder), rng),
+        "actor": lambda: kill_one(lambda: ray_processes(folder, "ray::IncumbentActor"), rng),
+        "node": lambda: nodes.replace(rng),
+    }
+    result = disturbed(seed, ("--ray", address), blows, most_blows)
+    assert wait_until(lambda: not ray_workers(folder)), "workers of the search are left behind"
+    assert wait_until(lambda: not ray_processes(folder, "ray::IncumbentActor")), "an actor is left behind"
     assert not list(Path(folder).glob("poseidon-incumbent-*")), "the actor's file is left behind"
     return result
 
@@ -152,7 +152,7 @@ class Nodes:
 
 @contextmanager
 def cluster() -> Iterator[tuple[str, Nodes]]:
-    """A Ray cluster, and its address."""
+    """A Ray cluster, and its address; at the end no process of it is left."""
     from ray.cluster_utils import Cluster
 
     made = Cluster(initialize_head=True, head_node_args={"num_cpus": 1, "include_dashboard": False})
@@ -160,6 +160,7 @@ def cluster() -> Iterator[tuple[str, Nodes]]:
         yield made.address, Nodes(made)
     finally:
         made.shutdown()
+    assert wait_until(lambda: not ray_processes(os.environ["RAY_TMPDIR"])), "Ray processes are left behind"
 
 
 def assert_same(plan: Plan, expected: Plan) -> None:
@@ -173,12 +174,13 @@ def assert_same(plan: Plan, expected: Plan) -> None:
 
 def main() -> None:
     """Runs one seed after the other."""
-    how = {"local": run_local, "ray": run_ray}[sys.argv[1]]
     os.environ["POSEIDON_CHAOS"] = MARK.partition("=")[2]
+    if sys.argv[1] == "local":
+        return run_all(run_local)
     with tempfile.TemporaryDirectory(prefix="ray", dir="/tmp", ignore_cleanup_errors=True) as folder:
-        if how is run_ray:
-            os.environ.update(ray_environment(folder))
-        run_all(how)
+        os.environ.update(ray_environment(folder))
+        with cluster() as (address, nodes):
+            run_all(lambda seed, most_blows: run_ray(seed, most_blows, address, nodes))
 
 
 def run_all(how: Callable[[int, int], tuple[Plan, Counter[str]]]) -> None:
