@@ -180,8 +180,8 @@ def _serve(pipe: Connection, make_handler: Callable[..., Handler], index: int, a
     signal.signal(signal.SIGTERM, signal.SIG_DFL)
     threading.Thread(target=_end_with_parent, daemon=True).start()
     handler = make_handler(lambda content: pipe.send((False, content)), index, *arguments)
-    pipe.send((UP, None))
-    with suppress(EOFError, OSError):
+    with suppress(EOFError, OSError):  # the parent has closed the pipe: perhaps before this process was up
+        pipe.send((UP, None))
         while True:
             pipe.send((True, handler(pipe.recv())))
 

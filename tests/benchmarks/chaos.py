@@ -176,7 +176,8 @@ def main() -> None:
     """Runs one seed after the other."""
     os.environ["POSEIDON_CHAOS"] = MARK.partition("=")[2]
     if sys.argv[1] == "local":
-        return run_all(run_local)
+        run_all(run_local)
+        return
     with tempfile.TemporaryDirectory(prefix="ray", dir="/tmp", ignore_cleanup_errors=True) as folder:
         os.environ.update(ray_environment(folder))
         with cluster() as (address, nodes):

@@ -52,6 +52,7 @@ def test_a_number_is_a_number(value: str) -> None:
         arguments(f"--num-layers={value}").count("--num-layers")
 
 
+PARSER = megatron_parser()
 FLAGS = ("--bf16", "--num-layers 4", "--num-layers=5", "--data-path a b", "--lr 0.1", "--split 9,1", "--ours -1 x", "w")
 
 
@@ -63,8 +64,8 @@ def test_argparse_reads_the_same_after_a_rewrite(flags: list[str], layers: int) 
     """Whatever stands there: the wanted value is read, what was removed is gone, and all else is as before."""
     before = arguments(" ".join(flags))
     result = rewritten(before, [("--num-layers", str(layers)), ("--bf16",)], [Removal("--split", "why")])
-    old, old_rest = megatron_parser().parse_known_args(list(before.words))
-    new, new_rest = megatron_parser().parse_known_args(list(result.words))
+    old, old_rest = PARSER.parse_known_args(list(before.words))
+    new, new_rest = PARSER.parse_known_args(list(result.words))
     assert (new.num_layers, new.bf16, new.split) == (layers, True, None)
     assert (new.lr, new.data_path) == (old.lr, old.data_path)
     assert sorted(new_rest) == sorted(old_rest)  # a word that a flag would have taken comes before that flag

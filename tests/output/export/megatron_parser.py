@@ -5,7 +5,6 @@ from __future__ import annotations
 import argparse
 import ast
 import csv
-from functools import cache
 from pathlib import Path
 from typing import NoReturn
 
@@ -20,7 +19,6 @@ class Parser(argparse.ArgumentParser):
         raise ValueError(message)
 
 
-@cache
 def megatron_parser() -> Parser:
     """Knows the name, type, choices and number of values of every flag; no abbreviations, as in Megatron-LM."""
     parser = Parser(allow_abbrev=False)
