@@ -27,7 +27,7 @@ POINTS = [
     {"label": "first"},
     {"label": "refused", "set": {"training.global_batch_size": 0}},
     {"label": "larger", "set": {"training.global_batch_size": 32}},
-    {"label": "slow", "set": HUGE | {"search.time_limit_s": 8}},
+    {"label": "slow", "set": HUGE | {"search.time_limit_s": 6}},
 ]
 PLANS = ["axis.x", "status", "iteration_time_ms", "dp", "tp", "pp"]
 
