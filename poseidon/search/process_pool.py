@@ -10,7 +10,7 @@ import time
 from collections.abc import Callable
 from contextlib import suppress
 from dataclasses import dataclass
-from multiprocessing import get_context
+from multiprocessing import get_context, resource_tracker
 from multiprocessing.connection import Connection, wait
 from multiprocessing.process import BaseProcess, parent_process
 from typing import Any, Generic, TypeVar
@@ -70,7 +70,9 @@ class ProcessPool(Generic[Job]):
         ours, theirs = spawn.Pipe()
         arguments = (theirs, self._make_handler, index, self._arguments)
         process = spawn.Process(target=_serve, args=arguments, name="poseidon-worker", daemon=True)
-        # Ctrl-C reaches the whole process group: a process that is still starting must not hear it.
+        # Ctrl-C reaches the whole process group: a process that is still starting must not hear it. The first start of
+        # all would also start multiprocessing's resource tracker, which unblocks the signal.
+        resource_tracker.ensure_running()
         before = signal.pthread_sigmask(signal.SIG_BLOCK, {signal.SIGINT})
         try:
             process.start()
