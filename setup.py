@@ -29,7 +29,7 @@ DIRECTIVES = {
 COMPILE_ARGUMENTS: list[str] = []
 if sys.platform != "win32":
     # -ffp-contract=off: the compiled search and its plain-Python twin must agree to the last bit.
-    COMPILE_ARGUMENTS += ["-O3", "-Wall", "-ffp-contract=off", "-fno-math-errno"]
+    COMPILE_ARGUMENTS += ["-O1" if CHECKED else "-O3", "-Wall", "-ffp-contract=off", "-fno-math-errno"]
     # Debug symbols take a quarter of the compile time. The assertions are the bounds checks of C++ vectors.
     COMPILE_ARGUMENTS += ["-g", "-D_GLIBCXX_ASSERTIONS"] if CHECKED else ["-g0"]
 if os.environ.get("POSEIDON_WERROR", "0") == "1":
