@@ -33,6 +33,7 @@ LONGEST_S = 400.0
 PAUSES_S = (0.7, 2.5)
 """Range of the time between two blows."""
 MOST_BLOWS = 12
+NODE = {"num_cpus": 1, "include_log_monitor": False}
 MARK = f"POSEIDON_CHAOS={os.getpid()}-{os.urandom(4).hex()}"
 """In the environment of every process that this program starts."""
 Plan = dict[str, Any]
@@ -140,13 +141,13 @@ class Nodes:
 
     def __init__(self, cluster: Any) -> None:
         self._cluster = cluster
-        self._nodes = [cluster.add_node(num_cpus=1), cluster.add_node(num_cpus=1)]
+        self._nodes = [cluster.add_node(**NODE), cluster.add_node(**NODE)]
 
     def replace(self, rng: random.Random) -> bool:
         """Removes a node without warning and adds another."""
         node = self._nodes.pop(rng.randrange(len(self._nodes)))
         self._cluster.remove_node(node, allow_graceful=False)
-        self._nodes.append(self._cluster.add_node(num_cpus=1))
+        self._nodes.append(self._cluster.add_node(**NODE))
         return True
 
 
@@ -155,7 +156,7 @@ def cluster() -> Iterator[tuple[str, Nodes]]:
     """A Ray cluster, and its address; at the end no process of it is left."""
     from ray.cluster_utils import Cluster
 
-    made = Cluster(initialize_head=True, head_node_args={"num_cpus": 1, "include_dashboard": False})
+    made = Cluster(initialize_head=True, head_node_args=NODE | {"include_dashboard": False})
     try:
         yield made.address, Nodes(made)
     finally:
