@@ -126,7 +126,9 @@ def alone(num_layers: int, sequences: int) -> list[float]:
     return losses
 
 
-@pytest.mark.parametrize(("schedule", "depths"), [("adaptive_1f1b", (3, 1, 2)), ("interleaved_1f1b", ())])
+@pytest.mark.parametrize(
+    ("schedule", "depths"), [("eager_1f1b", ()), ("adaptive_1f1b", (3, 1, 2)), ("interleaved_1f1b", ())]
+)
 def test_training_runs_the_layers_and_the_order_of_the_plan(
     launch: Callable[..., list[dict[str, Any]]],
     tmp_path: Path,
