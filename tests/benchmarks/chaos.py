@@ -179,6 +179,7 @@ def main() -> None:
     if sys.argv[1] == "local":
         run_all(run_local)
         return
+    assert sys.argv[1] == "ray", sys.argv
     with tempfile.TemporaryDirectory(prefix="ray", dir="/tmp", ignore_cleanup_errors=True) as folder:
         os.environ.update(ray_environment(folder))
         with cluster() as (address, nodes):

@@ -13,13 +13,14 @@ import pytest
 
 from poseidon.search.process_pool import Message, ProcessPool
 
+ROOT = Path(__file__).parents[2]
 START_S = 0.5
 
 
 @pytest.fixture(autouse=True)
 def importable(monkeypatch: pytest.MonkeyPatch) -> None:
     """For the processes of a pool, which get this process's path."""
-    monkeypatch.syspath_prepend(Path(__file__).parents[2])
+    monkeypatch.syspath_prepend(ROOT)
 
 
 def slow_to_start(send: Callable[[Any], None], index: int) -> Callable[[Any], Any]:
@@ -47,25 +48,22 @@ def test_a_pool_that_is_closed_while_its_workers_start_says_nothing(capfd: pytes
 
 
 FIRST_START = """
-from pathlib import Path
 from poseidon.search.process_pool import ProcessPool
 from tests.search.test_process_pool import slow_to_start
 
-if __name__ == "__main__":
-    pool = ProcessPool(2, slow_to_start)
-    for process in pool.process_ids:
-        print(next(line.split()[1] for line in open(f"/proc/{process}/status") if line.startswith("SigBlk:")))
-    pool.close()
+pool = ProcessPool(2, slow_to_start)
+for process in pool.process_ids:
+    print(next(line.split()[1] for line in open(f"/proc/{process}/status") if line.startswith("SigBlk:")))
+pool.close()
 """
 
 
 @pytest.mark.skipif(not Path("/proc/self/status").exists(), reason="reads which signals a process blocks")
-def test_no_worker_hears_ctrl_c_while_it_starts(tmp_path: Path) -> None:
+def test_no_worker_hears_ctrl_c_while_it_starts() -> None:
     """Not even the first of a process, before which multiprocessing starts what it needs itself."""
-    script = tmp_path / "first_start.py"
-    script.write_text(FIRST_START)
-    environment = {**os.environ, "PYTHONPATH": str(Path(__file__).parents[2])}
-    ran = subprocess.run([sys.executable, script], env=environment, capture_output=True, text=True, timeout=120)
+    environment = {**os.environ, "PYTHONPATH": str(ROOT)}
+    line = [sys.executable, "-c", FIRST_START]
+    ran = subprocess.run(line, env=environment, capture_output=True, text=True, timeout=120)
     assert (ran.returncode, ran.stderr) == (0, "")
     blocked = [int(mask, 16) for mask in ran.stdout.split()]
     assert len(blocked) == 2

@@ -51,7 +51,7 @@ Amounts = Annotated[tuple[Amount, ...], Field(min_length=1, max_length=10_000)]
 
 
 class _Peer(FileModel):
-    model_config = ConfigDict(frozen=True, extra="ignore")
+    model_config = ConfigDict(extra="ignore")
 
 
 class _Parameters(_Peer):
