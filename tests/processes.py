@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import shutil
 import signal
 import socket
 import time
@@ -65,6 +66,16 @@ def kill_all(find: Callable[[], list[int]]) -> None:
         return not ids
 
     assert wait_until(none_left), f"{find()} do not die"
+
+
+def remove_folder(folder: str) -> None:
+    """Removes the folder of a Ray whose processes were told to end: the last of them may still write to it."""
+
+    def is_gone() -> bool:
+        shutil.rmtree(folder, ignore_errors=True)
+        return not Path(folder).exists()
+
+    assert wait_until(is_gone), f"{folder} is written to again and again"
 
 
 def kill(pid: int) -> bool:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import os
-import shutil
 import subprocess
 import sys
 import tempfile
@@ -13,7 +12,7 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from tests.processes import kill_all, ray_environment, ray_processes, wait_until
+from tests.processes import kill_all, ray_environment, ray_processes, remove_folder, wait_until
 
 if TYPE_CHECKING:
     from ray_jobs.backend import RayBackend
@@ -28,7 +27,7 @@ def ray_folder() -> Iterator[str]:
     yield folder
     is_gone = wait_until(lambda: not ray_processes(folder))
     kill_all(lambda: ray_processes(folder))
-    shutil.rmtree(folder)
+    remove_folder(folder)
     assert is_gone, "Ray processes were left behind"
 
 

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import shutil
 import subprocess
 import sys
 import tempfile
@@ -13,7 +12,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.processes import kill, kill_all, ray_environment, ray_processes, ray_workers, wait_until
+from tests.processes import kill, kill_all, ray_environment, ray_processes, ray_workers, remove_folder, wait_until
 from tests.ray_jobs.head import Head, head, wait_for_job
 from tests.ray_jobs.searches import EXPERIMENTS
 
@@ -29,7 +28,7 @@ def head_folder() -> Iterator[str]:
     folder = tempfile.mkdtemp(prefix="ray", dir="/tmp")
     yield folder
     kill_all(lambda: ray_processes(folder))
-    shutil.rmtree(folder)
+    remove_folder(folder)
 
 
 @pytest.fixture(scope="module")

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import os
-import shutil
 import signal
 import subprocess
 import sys
@@ -38,7 +37,7 @@ def ray_environment() -> Iterator[dict[str, str]]:
     folder = tempfile.mkdtemp(prefix="ray")
     yield processes.ray_environment(folder)
     assert nothing_left_in(folder)
-    shutil.rmtree(folder)
+    processes.remove_folder(folder)
 
 
 @pytest.fixture
